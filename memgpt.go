@@ -1,0 +1,310 @@
+// Package memgpt is the vocabulary of an operating system's memory for language models: agents, conversations, messages,
+// blocks, passages, events and turns as plain values, and the contracts by which the packages of this module meet
+// ([Model], [Store], [Tool], [Memory], [Searcher], [Analyzer]).
+//
+// It owns no behaviour beyond encoding and cleaning, does no I/O and imports the standard library only. What runs an
+// agent is package kernel, what schedules many is package host.
+package memgpt
+
+import "time"
+
+// Agent is the identity and configuration of one agent. Its memory (threads, blocks, passages) refers to it by ID.
+type Agent struct {
+	ID     string // "agent-" and a UUID
+	Tenant string // whose it is; "" on a single-user machine
+	Name   string // unique within the tenant
+
+	System    string        // replaces the built-in system instructions; "" keeps them
+	Protocol  Protocol      // "" is ProtocolMemGPT
+	Model     string        // model's name as its provider knows it; "" leaves it to the kernel's configuration
+	Window    int           // tokens of the model's context window that may be used; 0 leaves it to the kernel's configuration
+	Zone      string        // IANA time zone in which the agent is shown times; "" is UTC
+	Blocks    []string      // IDs of its blocks, in the order in which they are shown
+	Tools     []string      // names of tools beside the memory functions; nil means every configured one
+	Policy    Policy        // thresholds; zero values mean the defaults
+	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
+
+	Created time.Time
+	Version int64 // optimistic version, see Commit
+}
+
+// Protocol is the control protocol between kernel and model.
+type Protocol string
+
+const (
+	// ProtocolMemGPT is the paper's: send_message speaks, text beside a call is inner monologue, request_heartbeat chains.
+	ProtocolMemGPT Protocol = "memgpt"
+	// ProtocolNative is for models trained on tool use: text speaks, the turn goes on while functions are called.
+	ProtocolNative Protocol = "native"
+)
+
+// Policy holds the thresholds of the queue manager and the executor. Shares are of the usable window (DESIGN, section 1).
+type Policy struct {
+	Alert      float64 // share at which the pressure alert is raised; 0 is 0.7 (paper, section 2.2)
+	Flush      float64 // share at which the queue is flushed; 0 is 1.0 (paper, section 2.2)
+	Target     float64 // share down to which a flush evicts; 0 is 0.5 (paper, section 2.2)
+	PageSize   int     // hits a page of search results; 0 is 5 (first implementation)
+	MaxSteps   int     // steps a turn; 0 is 50
+	MaxRepeats int     // identical calls in a row before the turn is stopped; 0 is 3
+}
+
+// Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
+type Thread struct {
+	ID     string // "conv-" and a UUID
+	Tenant string
+	Agent  string
+	Name   string // unique within the agent; the first one is "main"
+
+	Next   int64 // Seq that the next entry gets; the first is 1
+	Head   int64 // entries with Seq <= Head are out of context
+	Folded int64 // entries with Seq <= Folded are in Summary; those in (Folded, Head] are set aside and not yet folded
+
+	Summary Summary
+	Alerted bool       // the pressure alert of this fill was raised
+	Open    []OpenCall // started calls whose results are not in the log
+	Paused  time.Time  // timer heartbeats are held back until then
+	Seen    time.Time  // time of the last event that a user caused
+
+	Created time.Time
+	Version int64 // optimistic version, see Commit
+}
+
+// Summary is the head of a thread's queue: the recursive summary and what lay outside main context when it was written.
+// It changes only when it is rewritten, so that the prompt's prefix stays (invariant 7).
+type Summary struct {
+	Text    string // "" when nothing was folded yet
+	Covers  int    // how many messages Text stands for
+	Outside Outside
+	Time    time.Time // when it was written; zero when there is none
+	Failed  string    // why the last attempt to fold failed; "" when it did not
+}
+
+// Outside counts what an agent has beyond main context. Times are zero when unknown.
+type Outside struct {
+	Hidden    int       // messages of this thread that are out of context
+	First     time.Time // time of the oldest hidden message
+	Last      time.Time // time of the newest hidden message
+	Elsewhere int       // messages in the agent's other threads
+	Passages  int       // live passages in archival storage
+	Sources   []string  // names of the sources of passages, sorted
+}
+
+// OpenCall is a call that was started and has no result in the log yet.
+type OpenCall struct {
+	Entry  string // ID of the assistant entry that made it
+	CallID string
+	Name   string
+	Effect Effect
+}
+
+// Block is a labelled piece of working context.
+type Block struct {
+	ID          string // "block-" and a UUID
+	Tenant      string
+	Label       string // unique within an agent
+	Description string // tells the model what belongs in it
+	Value       string
+	Limit       int // in characters (Unicode code points)
+	ReadOnly    bool
+	Version     int64 // optimistic version, see Commit; counts the edits
+}
+
+// Cause says which event led to a change of memory and what kind of origin the event had.
+type Cause struct {
+	Event  string // ID of the event; "" for the owner's own edits
+	Origin Origin
+	Agent  string
+	Turn   string
+	Call   string // name of the function that made the change
+}
+
+// BlockEdit is one line of a block's history: the value that it had from Time on.
+type BlockEdit struct {
+	Block   string
+	Version int64
+	Value   string
+	Time    time.Time
+	Cause   Cause
+}
+
+// Passage is one text of archival storage. It is never changed: an update stores a new one that supersedes it.
+type Passage struct {
+	ID           string // "passage-" and a UUID
+	Tenant       string
+	Owner        string // agent or archive that it belongs to
+	Text         string
+	Tags         []string
+	Source       string    // name of the document it came from; "" when the agent wrote it
+	Time         time.Time // when it was stored
+	Key          string    // normal form of Text, hashed (PassageKey); one live passage an owner and key
+	SupersededBy string    // ID of the passage that replaces it
+	Superseded   time.Time // since when
+	Deleted      time.Time // since when it is out of results; the text stays until the owner forgets it
+	Cause        Cause
+}
+
+// Live reports whether a passage is part of default results and counts.
+func (p *Passage) Live() bool { return p.SupersededBy == "" && p.Deleted.IsZero() }
+
+// Entry is one message in the log of a thread.
+type Entry struct {
+	ID      string // "message-" and a UUID, or the imported line's own id
+	Tenant  string
+	Agent   string
+	Thread  string
+	Seq     int64  // position in the thread's log, from 1
+	Turn    string // "" for imported entries
+	Step    int    // step of the turn, from 1; 0 for what came before the first
+	Time    time.Time
+	Key     string // idempotency key of an imported line, unique within the agent; "" for none
+	Message Message
+}
+
+// Event is one row of the durable inbox. It is consumed by the commit that ends its turn.
+type Event struct {
+	ID      string // "event-" and a UUID
+	Tenant  string
+	Agent   string
+	Thread  string
+	Type    EventType
+	Key     string    // idempotency key, unique among the thread's events for a day after consumption; "" for none
+	Due     time.Time // not before
+	Created time.Time
+	Message Message // what the model is told
+	Turn    string  // ID of its turn, given at acceptance
+	Step    int     // last committed step of its turn; 0 when it was not taken in yet
+	Order   int64   // position in the inbox, given by the store
+}
+
+// EventType names what happened. It is the "type" of the envelope in which the model reads it.
+type EventType string
+
+// Types of events and of the system's entries in the queue.
+const (
+	EventUser      EventType = "user_message"
+	EventAlert     EventType = "system_alert"
+	EventHeartbeat EventType = "heartbeat" // requested by a call, or after a failure
+	EventTimer     EventType = "timer_heartbeat"
+	EventLogin     EventType = "login"
+	EventDocument  EventType = "document_loaded"
+	EventNotice    EventType = "notice"
+	EventSummary   EventType = "summary"
+	EventPrefetch  EventType = "prefetch"
+	EventAgent     EventType = "agent_message"
+)
+
+// Turn is the record of one event's handling.
+type Turn struct {
+	ID      string // "turn-" and a UUID
+	Tenant  string
+	Agent   string
+	Thread  string
+	Event   string
+	Type    EventType
+	State   TurnState
+	Stop    StopReason // "" until it ended
+	Error   string     // text for a person when State is TurnFailed
+	Steps   int
+	Spoke   int // messages said to the user
+	Usage   Usage
+	Flags   []string // what the caller should know, e.g. "memory_write_failed", "upstream_truncated"
+	Started time.Time
+	Ended   time.Time
+}
+
+// TurnState is where a turn stands.
+type TurnState string
+
+// States of a turn.
+const (
+	TurnQueued    TurnState = "queued"
+	TurnRunning   TurnState = "running"
+	TurnWaiting   TurnState = "waiting" // for the result of a deferred call
+	TurnDone      TurnState = "done"
+	TurnFailed    TurnState = "failed"
+	TurnCancelled TurnState = "cancelled"
+	TurnWithdrawn TurnState = "withdrawn" // its event was taken back before it ran
+)
+
+// StopReason says why a turn ended.
+type StopReason string
+
+// Reasons for the end of a turn. The first four are good ends.
+const (
+	StopEnd         StopReason = "end_turn"     // a step asked for no heartbeat
+	StopYield       StopReason = "yield"        // the model called yield
+	StopSilent      StopReason = "yield_silent" // a user's turn ended without a word
+	StopMonologue   StopReason = "monologue"    // nothing was asked, the reply was inner monologue
+	StopMaxSteps    StopReason = "max_steps"
+	StopRepeated    StopReason = "repeated_call" // the same call with the same arguments again and again
+	StopTruncated   StopReason = "truncated"     // the model's replies were cut off repeatedly
+	StopEmpty       StopReason = "empty_reply"   // the model answered nothing repeatedly
+	StopModel       StopReason = "model_error"
+	StopCancelled   StopReason = "cancelled"
+	StopInterrupted StopReason = "interrupted" // the process was asked to end; the turn goes on at the next start
+)
+
+// Good reports whether the turn did what it was for.
+func (r StopReason) Good() bool {
+	return r == StopEnd || r == StopYield || r == StopSilent || r == StopMonologue
+}
+
+// Usage counts tokens as the provider reported them.
+type Usage struct {
+	Input     int `json:"input"`  // tokens of requests, cached ones included
+	Cached    int `json:"cached"` // tokens of Input that came from the provider's cache
+	Output    int `json:"output"` // tokens of replies, reasoning included
+	Reasoning int `json:"reasoning"`
+	Calls     int `json:"calls"` // model calls
+}
+
+// Add returns the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning, u.Calls + v.Calls}
+}
+
+// Lease is the right to run one conversation. Number grows with each taking; the newest alone may commit.
+type Lease struct {
+	Tenant string
+	Thread string
+	Number int64
+	Until  time.Time
+}
+
+// State is one conversation as the kernel works on it: what main context is compiled from. The kernel changes a copy and
+// commits it, or throws it away.
+type State struct {
+	Agent  Agent
+	Blocks []Block
+	Thread Thread
+	Queue  []Entry // the thread's entries with Seq > Head, in order
+}
+
+// Clone returns a copy whose slices may be appended to and whose elements may be replaced without touching the original.
+func (s *State) Clone() *State {
+	c := *s
+	c.Blocks = append([]Block(nil), s.Blocks...)
+	c.Queue = append([]Entry(nil), s.Queue...)
+	c.Thread.Open = append([]OpenCall(nil), s.Thread.Open...)
+	return &c
+}
+
+// Work is what a host hands to a kernel: one event of one conversation, under a lease.
+type Work struct {
+	State *State        // brought up to date by each commit; after an error it must be loaded anew
+	Event Event         // the event to handle; its Step says whether its turn had begun before
+	Turn  Turn          // its record, brought up to date by each commit
+	Lease Lease         // names the holder in every commit; renewed by it
+	TTL   time.Duration // how long a renewed lease lasts
+	More  func() bool   // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
+	Emit  func(Update)  // receives what happens; must not block; nil drops it
+}
+
+// DocKind is what a searchable text is.
+type DocKind string
+
+// Kinds of searchable texts.
+const (
+	KindMessage DocKind = "message"
+	KindPassage DocKind = "passage"
+)

@@ -1,0 +1,220 @@
+// Package store is the contract of storage: what is kept, how it is committed and how it is read. It owns no behaviour;
+// store/sqlite implements it and store/storetest is what every implementation must pass.
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"memgpt"
+)
+
+// Store keeps everything durably. Commits are atomic and durable when they return; reads see every commit that returned
+// before they began. It neither analyses nor scores texts. An implementation is safe for concurrent use by many
+// goroutines and processes.
+//
+// Missing rows are reported as *memgpt.Error with CodeNotFound.
+type Store interface {
+	Commit(ctx context.Context, c *Commit) (Committed, error)
+
+	Agent(ctx context.Context, tenant, id string) (memgpt.Agent, error)
+	AgentNamed(ctx context.Context, tenant, name string) (memgpt.Agent, error)
+	Agents(ctx context.Context, tenant string) ([]memgpt.Agent, error)
+
+	Thread(ctx context.Context, tenant, id string) (memgpt.Thread, error)
+	Threads(ctx context.Context, tenant, agent string) ([]memgpt.Thread, error)
+
+	// Blocks returns the blocks with the ids, in the order of the ids.
+	Blocks(ctx context.Context, tenant string, ids []string) ([]memgpt.Block, error)
+	// BlockHistory returns a block's edits, oldest first.
+	BlockHistory(ctx context.Context, tenant, block string) ([]memgpt.BlockEdit, error)
+
+	// Entries returns entries of one thread in order of Seq.
+	Entries(ctx context.Context, q EntryRange) ([]memgpt.Entry, error)
+	// EntriesByID returns those of the agent's entries that exist, in the order of the ids.
+	EntriesByID(ctx context.Context, tenant, agent string, ids []string) ([]memgpt.Entry, error)
+	// EntryKeys returns those of the keys that entries of the agent have.
+	EntryKeys(ctx context.Context, tenant, agent string, keys []string) (map[string]bool, error)
+
+	// Passages returns those of the owner's passages that exist, in the order of the ids, dead ones too.
+	Passages(ctx context.Context, tenant, owner string, ids []string) ([]memgpt.Passage, error)
+	// PassageKeyed returns the owner's live passage with the key.
+	PassageKeyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, error)
+
+	// Events returns pending events in the order in which they are to be handled.
+	Events(ctx context.Context, q EventRange) ([]memgpt.Event, error)
+	// NextDue returns the time of the earliest pending event of any thread; zero when there is none.
+	NextDue(ctx context.Context) (time.Time, error)
+	Turn(ctx context.Context, tenant, id string) (memgpt.Turn, error)
+	// Turns returns the newest turns of a thread, newest first.
+	Turns(ctx context.Context, tenant, thread string, limit int) ([]memgpt.Turn, error)
+
+	// Outside counts what the agent has beyond the queue of the thread.
+	Outside(ctx context.Context, tenant, agent, thread string) (memgpt.Outside, error)
+	// Sizes counts the agent's tiers.
+	Sizes(ctx context.Context, tenant, agent string) (Sizes, error)
+
+	// Record returns a resource of an adapter; Records all of a kind, by ID.
+	Record(ctx context.Context, tenant, kind, id string) (Record, error)
+	Records(ctx context.Context, tenant, kind string) ([]Record, error)
+
+	Index
+
+	// Change is a number that grows with every commit of any process.
+	Change(ctx context.Context) (int64, error)
+	Close() error
+}
+
+// Index is the read side of the inverted index: the same rows on every backend. A text is in it from the commit that
+// stored it on.
+type Index interface {
+	// Stats returns an owner's statistics and the document frequency of each term.
+	Stats(ctx context.Context, tenant, owner string, terms []string) (Stats, error)
+	// Postings yields the documents that hold a term in blocks of ascending numbers, dead ones too. The block is valid
+	// until yield returns; yield returns false to stop.
+	Postings(ctx context.Context, tenant, owner, term string, yield func(block []Posting) bool) error
+	// Meta returns what is known of every document of an owner. It is a snapshot and must not be changed.
+	Meta(ctx context.Context, tenant, owner string) (*Meta, error)
+	// DocIDs returns the ids of documents by number.
+	DocIDs(ctx context.Context, tenant, owner string, numbers []int64) ([]string, error)
+	// DocNumbers returns the numbers of those documents that exist.
+	DocNumbers(ctx context.Context, tenant, owner string, ids []string) ([]int64, error)
+}
+
+// Posting is one document under a term.
+type Posting struct {
+	Doc uint32 // Doc.Number
+	N   uint32 // occurrences
+}
+
+// Stats describes an owner's documents, dead ones excluded.
+type Stats struct {
+	Docs   int            // how many
+	Length int64          // their lengths added up
+	DF     map[string]int // documents a term; merely near where documents died lately
+}
+
+// Meta describes documents column by column; index i is the document with number i+1.
+type Meta struct {
+	Time    []int64  // Unix seconds, NoTime when unknown
+	Length  []uint32 // Doc.Length
+	Kind    []uint8  // index into MetaKinds
+	Role    []uint8  // index into MetaRoles
+	Thread  []uint32 // index into Threads
+	Threads []string
+	Dead    []bool // out of results: superseded, deleted or forgotten
+}
+
+// NoTime stands in Meta.Time for a document without a time.
+const NoTime = int64(-1 << 62)
+
+// MetaKinds and MetaRoles give the codes of Meta.Kind and Meta.Role.
+var (
+	MetaKinds = []memgpt.DocKind{memgpt.KindMessage, memgpt.KindPassage}
+	MetaRoles = []memgpt.Role{"", memgpt.RoleSystem, memgpt.RoleUser, memgpt.RoleAssistant, memgpt.RoleTool}
+)
+
+// EntryRange selects entries of one thread: those with After < Seq < Before (0 is open), the last Limit of them if Last
+// is set, else the first (0 is all).
+type EntryRange struct {
+	Tenant, Thread string
+	After, Before  int64
+	Limit          int
+	Last           bool
+}
+
+// EventRange selects pending events. Empty fields are open; Until bounds Due, inclusive.
+type EventRange struct {
+	Tenant, Agent, Thread string
+	Key                   string
+	Until                 time.Time
+	Limit                 int
+	AllTenants            bool // Tenant is not looked at
+}
+
+// Sizes are the tiers of an agent's memory: the originals (cold) and the index over them (warm).
+type Sizes struct {
+	Messages, MessageBytes      int64
+	Passages, PassageBytes      int64
+	Docs, ForwardBytes          int64
+	PostingBlocks, PostingBytes int64
+}
+
+// Record is a resource that an adapter keeps in the store.
+type Record struct {
+	Tenant, Kind, ID string
+	Data             json.RawMessage
+	Version          int64 // optimistic version, see Commit
+}
+
+// Commit is one transaction. Rows with a version (agents, threads, blocks, records) carry the version that was read and
+// are stored with that plus one; 0 creates the row. A different version in the store fails the whole commit with
+// CodeConflict, a lease that is not the newest with CodeLeaseLost, and a key that exists with CodeExists.
+type Commit struct {
+	Now time.Time // the committer's clock
+
+	// Acquire takes the lease of a thread if it is free, has ended or its holder is known to be dead; the lease comes in
+	// Committed. It never fails the commit.
+	Acquire *memgpt.Lease // Thread and Until are read
+	// Lease must be the newest of its thread; it is renewed to its Until, or ended if Release is set.
+	Lease   *memgpt.Lease
+	Release bool
+
+	Agents   []memgpt.Agent
+	Threads  []memgpt.Thread
+	Blocks   []memgpt.Block
+	Edits    []memgpt.BlockEdit
+	Entries  []memgpt.Entry
+	Passages []memgpt.Passage // inserted, or replaced by ID
+	Docs     []Doc
+	DeadDocs []DocRef       // out of results from now on
+	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
+	Consume  []string       // IDs of events that are done with
+	Turns    []memgpt.Turn  // inserted, or replaced by ID
+	Records  []Record
+	Drop     []Record // deleted
+}
+
+// DocRef names a document by owner and id.
+type DocRef struct{ Tenant, Owner, ID string }
+
+// Committed is what a commit gave.
+type Committed struct {
+	Lease     *memgpt.Lease  // the acquired lease; nil when it is another's
+	Thread    int64          // version of the thread of Acquire, so that a cached copy can be judged
+	Duplicate []memgpt.Event // for each event whose Key was known: the earlier event (its ID and Turn)
+}
+
+// Analyzer turns a text into the terms under which it is found. It is pure and safe for concurrent use.
+type Analyzer interface {
+	Analyze(text IndexText) (terms []TermCount, length int)
+}
+
+// IndexText is a text to be indexed with what belongs to it.
+type IndexText struct {
+	Text   string
+	Author string
+	Time   time.Time // in the agent's zone; zero when unknown
+	Tags   []string
+}
+
+// TermCount is a term and how often it stands in a text.
+type TermCount struct {
+	Term string
+	N    int
+}
+
+// Doc is the forward row of one searchable text: what the index keeps of it.
+type Doc struct {
+	Tenant string
+	Owner  string
+	Number int64 // dense from 1 within the owner, given by the store
+	ID     string
+	Kind   memgpt.DocKind
+	Thread string
+	Role   memgpt.Role
+	Time   time.Time // zero when unknown
+	Length int       // in words, as the Analyzer counts
+	Terms  []TermCount
+}

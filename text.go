@@ -1,0 +1,88 @@
+package memgpt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// CleanText returns s as it may be stored: valid UTF-8 without NUL. What is not (lone surrogates among it) becomes
+// U+FFFD; NUL is dropped (invariant 10).
+func CleanText(s string) string {
+	if utf8.ValidString(s) && !strings.Contains(s, "\x00") {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
+}
+
+// CutText returns the longest prefix of s that has at most max bytes and ends at a character border.
+func CutText(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	if max <= 0 {
+		return ""
+	}
+	for max > 0 && !utf8.RuneStart(s[max]) {
+		max--
+	}
+	return s[:max]
+}
+
+// Runes counts the characters (code points) of s: the unit of block limits.
+func Runes(s string) int { return utf8.RuneCountInString(s) }
+
+// TimeFormat is how times are shown to models: RFC 3339 to the second, with the offset of the agent's zone.
+const TimeFormat = time.RFC3339
+
+// FormatTime renders a time for a model; "unknown" when it is zero.
+func FormatTime(t time.Time, zone *time.Location) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	if zone == nil {
+		zone = time.UTC
+	}
+	return t.In(zone).Format(TimeFormat)
+}
+
+// Location returns the zone in which an agent is shown times: UTC where Zone is empty or not known.
+func (a *Agent) Location() *time.Location {
+	if loc, err := time.LoadLocation(a.Zone); err == nil {
+		return loc
+	}
+	return time.UTC
+}
+
+// HashKey returns a key for the joined parts: 128 bits of SHA-256, in hexadecimal digits.
+func HashKey(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = io.WriteString(h, p)
+		_, _ = h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// NewIDs returns a source of ids: the kind, a dash and a UUID of version 7 (RFC 9562), so that ids sort by time. It
+// draws from rand and now only, so that a history replays from a seed. It is not safe for concurrent use unless rand
+// and now are.
+func NewIDs(rand io.Reader, now func() time.Time) func(kind string) string {
+	return func(kind string) string {
+		var u [16]byte
+		if _, err := io.ReadFull(rand, u[:]); err != nil {
+			panic("memgpt: the source of randomness failed: " + err.Error())
+		}
+		ms := now().UnixMilli()
+		for i := range 6 {
+			u[i] = byte(ms >> (40 - 8*i))
+		}
+		u[6] = u[6]&0x0f | 0x70
+		u[8] = u[8]&0x3f | 0x80
+		h := hex.EncodeToString(u[:])
+		return kind + "-" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	}
+}

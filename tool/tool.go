@@ -1,0 +1,151 @@
+// Package tool is the contract between the kernel and the functions that a model can call: what a tool is, and the
+// memory that a memory function sees. It owns no function; memtool has the built-in ones.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"memgpt"
+)
+
+// Tool is a function that a model can call.
+type Tool struct {
+	Spec   memgpt.ToolSpec
+	Effect memgpt.Effect
+	// Aliases maps older spellings of arguments to the present ones.
+	Aliases map[string]string
+	// Final marks a function that takes no request_heartbeat argument.
+	Final bool
+	// Search marks a function whose results quote what is stored: they are kept out of the index.
+	Search bool
+	// Call runs the function. Arguments were checked against the schema. An error becomes a failed result whose text is the
+	// error's: it speaks to the model and names the fix.
+	Call func(ctx context.Context, in Invocation) (string, error)
+}
+
+// Invocation is one call of a tool.
+type Invocation struct {
+	CallID string
+	Args   json.RawMessage
+	Memory Memory // the step's working copy; nil for tools that are not EffectMemory or EffectRead
+	Agent  string
+	Thread string
+	Turn   string
+}
+
+// Memory is the working copy of one step as a memory function sees it. What is changed is committed with the step, or
+// thrown away. Errors speak to the model.
+type Memory interface {
+	// Now is the step's time, in the agent's zone.
+	Now() time.Time
+	// Block returns a block of working context by label.
+	Block(label string) (memgpt.Block, error)
+	// SetBlock replaces the value of a block. It fails when the block is read-only, or when the value is over the limit
+	// and not shorter than before.
+	SetBlock(label, value string) (memgpt.Block, error)
+
+	// Say speaks to the user.
+	Say(text string)
+	// Yield ends the turn after this step.
+	Yield()
+	// PauseHeartbeats holds timer heartbeats back.
+	PauseHeartbeats(d time.Duration)
+
+	// Search looks through the agent's recall and archival storage. The present turn is left out.
+	Search(ctx context.Context, q Query) (Hits, error)
+	// Read returns the originals of the message or passage with the id, with its neighbours.
+	Read(ctx context.Context, id string, around int) ([]Original, error)
+	// PageSize is the number of hits a page that the agent's policy sets.
+	PageSize() int
+	// Evict moves the oldest whole steps up to the message with the ID through out of the queue ("" for down to the flush
+	// target). A summary replaces them; "" leaves it to the queue manager.
+	Evict(ctx context.Context, through, summary string) (Eviction, error)
+
+	// Insert stores a passage. Where the same text is stored already, it returns that one and false.
+	Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error)
+	// Supersede stores a passage that replaces others.
+	Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error)
+	// Delete takes a passage out of results and counts.
+	Delete(ctx context.Context, id string) (memgpt.Passage, error)
+}
+
+// Original is a stored text as memory_read shows it.
+type Original struct {
+	ID       string
+	Kind     memgpt.DocKind
+	Thread   string // name of its conversation, for messages
+	Role     memgpt.Role
+	Author   string
+	Origin   memgpt.Origin
+	Type     memgpt.EventType
+	Time     time.Time
+	Text     string
+	Tags     []string
+	Source   string
+	Asked    bool          // it is the one that was asked for, not a neighbour
+	Calls    []memgpt.Call // of an assistant's message
+	Replaced string        // ID of the passage that supersedes it
+}
+
+// Eviction tells what conversation_evict did.
+type Eviction struct {
+	Messages int // how many left the queue
+	Tokens   int // how many tokens they held
+	Free     int // tokens free up to the flush mark
+	Through  string
+}
+
+// Query asks for texts of one owner.
+type Query struct {
+	Tenant  string
+	Owner   string           // agent or archive
+	Text    string           // what to look for; "" lists the newest that pass the filters
+	Kinds   []memgpt.DocKind // nil is all
+	Roles   []memgpt.Role    // of messages; nil is all
+	Threads []string         // IDs; nil is every conversation
+	From    time.Time        // inclusive; zero is open
+	To      time.Time        // exclusive; zero is open
+	Tags    []string         // passages that have one of them
+	Exclude []string         // IDs that are no hits
+	Page    int              // from 0
+	Size    int              // hits a page
+	Zone    *time.Location
+}
+
+// Hits is one page of results, best first.
+type Hits struct {
+	Total int // texts that match, over all pages
+	Page  int
+	Size  int
+	List  []Hit
+}
+
+// Pages is the number of pages that Total fills.
+func (h Hits) Pages() int {
+	if h.Size <= 0 {
+		return 0
+	}
+	return (h.Total + h.Size - 1) / h.Size
+}
+
+// Hit is one text found. Score falls along a list; it has no unit and compares within one list only.
+type Hit struct {
+	ID     string
+	Kind   memgpt.DocKind
+	Thread string // ID of the conversation of a message
+	Role   memgpt.Role
+	Author string
+	Time   time.Time
+	Text   string
+	Tags   []string
+	Source string
+	Origin memgpt.Origin
+	Score  float64
+}
+
+// Searcher finds texts.
+type Searcher interface {
+	Search(ctx context.Context, q Query) (Hits, error)
+}
