@@ -20,6 +20,7 @@ const (
 	CodeNewer     Code = "newer"      // the store was written by a newer version
 	CodeBusy      Code = "busy"       // the store is locked by someone else
 	CodeClosed    Code = "closed"     // used after Close
+	CodeCancelled Code = "cancelled"  // cause of a context that ended because somebody cancelled the turn
 
 	CodeModelOverflow Code = "model_overflow"   // the request is over the model's window
 	CodeModelRequest  Code = "model_request"    // the provider refuses the request

@@ -58,6 +58,7 @@ type Thread struct {
 	Next   int64 // Seq that the next entry gets; the first is 1
 	Head   int64 // entries with Seq <= Head are out of context
 	Folded int64 // entries with Seq <= Folded are in Summary; those in (Folded, Head] are set aside and not yet folded
+	Asked  int64 // Seq of the newest message of a user; shown even where it is at or before Head; 0 is none
 
 	Summary Summary
 	Alerted bool       // the pressure alert of this fill was raised
@@ -158,6 +159,8 @@ type Entry struct {
 	Time    time.Time
 	Key     string // idempotency key of an imported line, unique within the agent; "" for none
 	Message Message
+
+	Tokens int // its size in the prompt as last counted, 0 when it wasn't; not stored
 }
 
 // Event is one row of the durable inbox. It is consumed by the commit that ends its turn.
@@ -278,6 +281,15 @@ type State struct {
 	Blocks []Block
 	Thread Thread
 	Queue  []Entry // the thread's entries with Seq > Head, in order
+	Asked  *Entry  // the newest message of a user where it is at or before Head, else nil
+
+	Prefix Prefix // not stored
+}
+
+// Prefix is the compiled system message and its size, kept while neither agent nor blocks change.
+type Prefix struct {
+	Text   string
+	Tokens int
 }
 
 // Clone returns a copy whose slices may be appended to and whose elements may be replaced without touching the original.

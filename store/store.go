@@ -218,3 +218,39 @@ type Doc struct {
 	Length int       // in words, as the Analyzer counts
 	Terms  []TermCount
 }
+
+// Load reads a conversation as a kernel works on it. Its reads are not one snapshot: a holder of the thread's lease sees
+// no change between them but to blocks, whose versions a commit checks.
+func Load(ctx context.Context, s Store, tenant, thread string) (*memgpt.State, error) {
+	var st memgpt.State
+	var err error
+	if st.Thread, err = s.Thread(ctx, tenant, thread); err != nil {
+		return nil, err
+	}
+	if err = Refresh(ctx, s, &st); err != nil {
+		return nil, err
+	}
+	st.Queue, err = s.Entries(ctx, EntryRange{Tenant: tenant, Thread: thread, After: st.Thread.Head})
+	if err != nil || st.Thread.Asked == 0 || st.Thread.Asked > st.Thread.Head {
+		return &st, err
+	}
+	asked, err := s.Entries(ctx, EntryRange{Tenant: tenant, Thread: thread, After: st.Thread.Asked - 1, Limit: 1})
+	if err == nil && len(asked) == 1 {
+		st.Asked = &asked[0]
+	}
+	return &st, err
+}
+
+// Refresh reads the agent of a state and its blocks anew: what others may change while a conversation runs.
+func Refresh(ctx context.Context, s Store, st *memgpt.State) error {
+	agent, err := s.Agent(ctx, st.Thread.Tenant, st.Thread.Agent)
+	if err != nil {
+		return err
+	}
+	blocks, err := s.Blocks(ctx, st.Thread.Tenant, agent.Blocks)
+	if err != nil {
+		return err
+	}
+	st.Agent, st.Blocks = agent, blocks
+	return nil
+}
