@@ -30,6 +30,7 @@ const (
 	CodeModelDown     Code = "model_down"       // overloaded, loading, unreachable or broken off
 	CodeModelTimeout  Code = "model_timeout"    // no answer in time
 	CodeModelEmpty    Code = "model_empty"      // an answer without content
+	CodeModelCut      Code = "model_cut"        // an answer whose calls were cut off by its length
 )
 
 // Error is an error on which a caller may branch. Text says what was attempted, what failed and what to do.

@@ -303,13 +303,14 @@ func (s *State) Clone() *State {
 
 // Work is what a host hands to a kernel: one event of one conversation, under a lease.
 type Work struct {
-	State *State        // brought up to date by each commit; after an error it must be loaded anew
-	Event Event         // the event to handle; its Step says whether its turn had begun before
-	Turn  Turn          // its record, brought up to date by each commit
-	Lease Lease         // names the holder in every commit; renewed by it
-	TTL   time.Duration // how long a renewed lease lasts
-	More  func() bool   // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
-	Emit  func(Update)  // receives what happens; must not block; nil drops it
+	State *State           // brought up to date by each commit; after an error it must be loaded anew
+	Event Event            // the event to handle; its Step says whether its turn had begun before
+	Turn  Turn             // its record, brought up to date by each commit
+	Lease Lease            // names the holder in every commit; renewed by it
+	TTL   time.Duration    // how long a renewed lease lasts
+	More  func() bool      // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
+	Emit  func(Update)     // receives what happens; must not block; nil drops it
+	Ends  func() time.Time // when the lease ends, renewals by others included; nil is Lease.Until
 }
 
 // DocKind is what a searchable text is.

@@ -48,6 +48,8 @@ type Message struct {
 	Author string    `json:"author,omitempty"` // name of the speaker where it isn't simply the user or the agent
 	Origin Origin    `json:"origin,omitempty"`
 	Parts  Parts     `json:"parts"`
+	// Session names the sitting in which an imported message was said; "" where that isn't known.
+	Session string `json:"session,omitempty"`
 }
 
 // Said returns what the message says to its reader, without thoughts and envelopes: its text, and for an assistant the

@@ -1,0 +1,233 @@
+package kernel
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"memgpt"
+	"memgpt/schema"
+)
+
+// maxCalls is how many calls of one reply are run; a longer list is a model gone astray.
+const maxCalls = 16
+
+// call is one call of the step under way.
+type call struct {
+	memgpt.Call
+	tool      *offered // nil when unknown
+	args      json.RawMessage
+	fault     string // why it can't run; "" when it can
+	cut       bool   // its arguments were cut off
+	asked     bool   // request_heartbeat was given
+	heartbeat bool   // its value
+	text      string
+	failed    bool
+}
+
+// outside reports whether the call has to be committed before it starts.
+func (c *call) outside() bool { return c.fault == "" && c.tool.Effect == memgpt.EffectOutside }
+
+// plan reads the calls of a reply: those made natively, else those written as prose. It returns them and the parts of
+// the message that goes into the log.
+func (r *run) plan(reply *memgpt.Response) ([]call, memgpt.Parts) {
+	var parts memgpt.Parts
+	var texts []string
+	var native []memgpt.Call
+	for _, p := range reply.Message.Parts {
+		switch p := p.(type) {
+		case memgpt.Text:
+			texts = append(texts, memgpt.CleanText(p.Text))
+		case memgpt.Call:
+			native = append(native, p)
+		default:
+			parts = append(parts, p)
+		}
+	}
+	text := strings.Join(texts, "")
+	var calls []call
+	for _, c := range native {
+		calls = append(calls, r.read(c, reply.Finish == memgpt.FinishLength))
+	}
+	if len(native) == 0 {
+		calls, text = r.prose(text, reply.Finish == memgpt.FinishLength)
+	}
+	calls = r.distinct(calls)
+	if said := r.textPart(text, calls); !blank(said.Text) {
+		parts = append(parts, said)
+	}
+	for i := range calls {
+		parts = append(parts, calls[i].Call)
+	}
+	return calls, parts
+}
+
+// prose reads the calls that a model without native calling wrote as text.
+func (r *run) prose(text string, cut bool) ([]call, string) {
+	found, rest := schema.FindCalls(text, func(name string) bool { return r.ts.byName[name] != nil })
+	if len(found) == 0 {
+		return nil, text
+	}
+	var calls []call
+	for _, f := range found {
+		calls = append(calls, r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut || f.Truncated))
+	}
+	return calls, rest
+}
+
+// textPart decides whether a reply's text is said or thought. In the memgpt protocol text is inner monologue, but a reply
+// without a call in a user's turn that has no answer yet is said: it is what a model means that forgot the function. In
+// the native protocol text is said, except in a step that only the alert earned.
+func (r *run) textPart(text string, calls []call) memgpt.Text {
+	said := r.st.Agent.Protocol == memgpt.ProtocolNative && !r.extra
+	if r.st.Agent.Protocol != memgpt.ProtocolNative {
+		said = len(calls) == 0 && r.userTurn() && r.turn.Spoke == 0
+	}
+	for i := range calls {
+		if spoken, ok := calls[i].Spoken(); ok && strings.TrimSpace(spoken) == strings.TrimSpace(text) {
+			return memgpt.Text{}
+		}
+	}
+	return memgpt.Text{Text: strings.TrimSpace(text), Thought: !said}
+}
+
+// read checks one call: a known name, arguments that fit or can be made to fit. cut says that the reply was cut off.
+func (r *run) read(c memgpt.Call, cut bool) call {
+	out := call{Call: c}
+	out.ID = memgpt.CleanText(c.ID)
+	out.Name = memgpt.CleanText(c.Name)
+	out.tool = r.ts.byName[out.Name]
+	if out.tool == nil {
+		if near := schema.Closest(out.Name, r.ts.names); near != "" && sameName(near, out.Name) {
+			out.Name, out.tool = near, r.ts.byName[near]
+		}
+	}
+	if out.tool == nil {
+		out.fault = r.unknown(out.Name)
+		out.Arguments = safeArgs(c.Arguments)
+		return out
+	}
+	args, _, err := out.tool.args.Decode(c.Arguments, schema.Options{Function: out.Name, Aliases: out.tool.Aliases, Cut: cut})
+	if err != nil {
+		fault := schema.AsFault(err)
+		out.fault, out.cut = err.Error(), fault != nil && fault.Cut
+		out.Arguments = safeArgs(c.Arguments)
+		return out
+	}
+	out.Arguments = string(args)
+	out.args = out.takeHeartbeat(args)
+	return out
+}
+
+// sameName reports whether two names differ in writing only: then the call is meant for it.
+func sameName(a, b string) bool {
+	plain := func(s string) string {
+		if i := strings.LastIndexAny(s, "./:"); i >= 0 {
+			s = s[i+1:]
+		}
+		return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
+	}
+	return plain(a) == plain(b)
+}
+
+func (r *run) unknown(name string) string {
+	text := fmt.Sprintf("there is no function %q", memgpt.CutText(name, 80))
+	if near := schema.Closest(name, r.ts.names); near != "" {
+		text += fmt.Sprintf("; did you mean %s?", near)
+	}
+	return text + " The functions are " + strings.Join(r.ts.names, ", ") + "."
+}
+
+// takeHeartbeat reads and removes request_heartbeat.
+func (c *call) takeHeartbeat(args json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(args, &members) != nil {
+		return args
+	}
+	raw, ok := members[memgpt.ArgHeartbeat]
+	if !ok {
+		return args
+	}
+	c.asked = true
+	c.heartbeat = string(raw) == "true"
+	delete(members, memgpt.ArgHeartbeat)
+	out, err := json.Marshal(members)
+	if err != nil {
+		return args
+	}
+	return out
+}
+
+// safeArgs returns arguments that could not be read as a JSON object that any provider takes back.
+func safeArgs(raw string) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(raw), &members) == nil && members != nil {
+		return memgpt.CleanText(raw)
+	}
+	return string(mustJSON(map[string]string{"unreadable": memgpt.CutText(memgpt.CleanText(raw), 200)}))
+}
+
+// distinct gives the calls of one reply ids of their own and marks what is not to be run: the second of two equal calls,
+// what is beyond the bound, and what was called the same way before in this turn.
+func (r *run) distinct(calls []call) []call {
+	if len(calls) > maxCalls {
+		calls = calls[:maxCalls]
+		calls[maxCalls-1].fault = fmt.Sprintf("not run: a reply may make at most %d calls", maxCalls)
+	}
+	ids, same := map[string]bool{}, map[string]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if c.ID == "" || len(c.ID) > 40 || ids[c.ID] || r.usedID(c.ID) {
+			c.ID = strings.ReplaceAll(r.k.cfg.NewID("call"), "-", "")
+		}
+		ids[c.ID] = true
+		key := c.Name + "\x00" + c.Arguments
+		if same[key] && c.fault == "" {
+			c.fault = "not run: the same call stands before it in this reply"
+		}
+		same[key] = true
+		if n := r.repeats(c); c.fault == "" && n >= r.maxRepeats()-1 {
+			c.fault = fmt.Sprintf("not run: this very call was made %d times in this turn, with the result above; do something else", n)
+			if n >= r.maxRepeats() {
+				r.stop(memgpt.StopRepeated)
+			}
+		}
+	}
+	return calls
+}
+
+func (r *run) maxRepeats() int {
+	if n := r.st.Agent.Policy.MaxRepeats; n > 0 {
+		return n
+	}
+	return 3
+}
+
+// repeats counts the equal calls of the turn before this step.
+func (r *run) repeats(c *call) (n int) {
+	for i := range r.st.Queue {
+		e := &r.st.Queue[i]
+		if e.Turn != r.turn.ID {
+			continue
+		}
+		for _, before := range e.Message.Calls() {
+			if before.Name == c.Name && before.Arguments == c.Arguments {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (r *run) usedID(id string) bool {
+	for i := range r.st.Queue {
+		for _, c := range r.st.Queue[i].Message.Calls() {
+			if c.ID == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

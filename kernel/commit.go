@@ -1,0 +1,245 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+)
+
+// maxConflicts is how often a step is done anew because somebody else changed a shared block meanwhile.
+const maxConflicts = 8
+
+func (p *changes) clone() changes {
+	c := *p
+	c.entries, c.edits = slices.Clone(p.entries), slices.Clone(p.edits)
+	c.passages, c.docs, c.dead = slices.Clone(p.passages), slices.Clone(p.docs), slices.Clone(p.dead)
+	c.spoken, c.flushed = slices.Clone(p.spoken), slices.Clone(p.flushed)
+	c.blocks = maps.Clone(p.blocks)
+	return c
+}
+
+// commitPart commits what the working copy holds so far; the turn goes on.
+func (r *run) commitPart(ctx context.Context) error {
+	return r.commit(ctx, func() {})
+}
+
+// commit makes the step durable with all that it did, and then tells of it. decide is asked for each try whether the turn
+// ends with it. When somebody else changed a block meanwhile, the calls run again on what it is now: no edit is lost.
+func (r *run) commit(ctx context.Context, decide func()) error {
+	for try := 0; ; try++ {
+		decide()
+		c := r.build()
+		_, err := r.k.cfg.Store.Commit(ctx, c)
+		if err == nil {
+			r.committed(c)
+			return nil
+		}
+		if memgpt.CodeOf(err) != memgpt.CodeConflict || try == maxConflicts {
+			return fmt.Errorf("commit step %d of turn %s: %w", r.step, r.turn.ID, err)
+		}
+		if err := r.redo(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// build lists what the commit holds.
+func (r *run) build() *store.Commit {
+	now := r.k.cfg.Now()
+	r.turn.Steps = r.step
+	lease := r.w.Lease
+	lease.Until = now.Add(r.w.TTL)
+	c := &store.Commit{Now: now, Lease: &lease, Threads: []memgpt.Thread{r.st.Thread}, Entries: r.pend.entries,
+		Edits: r.pend.edits, Passages: r.pend.passages, Docs: r.docs(), DeadDocs: r.pend.dead}
+	for _, b := range r.st.Blocks {
+		if changed, ok := r.pend.blocks[b.ID]; ok {
+			c.Blocks = append(c.Blocks, changed)
+		}
+	}
+	if r.w.Event.ID == "" { // work that no event began, as an import
+		return c
+	}
+	switch {
+	case r.settled:
+	case r.done:
+		r.endTurn(now)
+		c.Consume = []string{r.w.Event.ID}
+	default:
+		e := r.w.Event
+		e.Turn, e.Step = r.turn.ID, r.step
+		c.Events = []memgpt.Event{e}
+	}
+	turn := r.turn
+	turn.Spoke += len(r.pend.spoken)
+	c.Turns = []memgpt.Turn{turn}
+	c.Release = r.done && (r.settled || !r.flushLater()) && (r.w.More == nil || !r.w.More())
+	return c
+}
+
+// committed takes over what a commit made durable and tells of it.
+func (r *run) committed(c *store.Commit) {
+	r.st.Thread.Version++
+	for i := range r.st.Blocks {
+		if _, ok := r.pend.blocks[r.st.Blocks[i].ID]; ok {
+			r.st.Blocks[i].Version++
+		}
+	}
+	if len(c.Events) > 0 {
+		r.w.Event = c.Events[0]
+	}
+	r.turn.Spoke += len(r.pend.spoken)
+	r.settled, r.released = r.settled || len(c.Consume) > 0, c.Release
+	r.w.Turn, r.w.State = r.turn, r.st
+	r.w.Lease.Until = c.Lease.Until
+	done := r.pend
+	r.segment = r.segment[:0]
+	r.begin()
+	r.emit(memgpt.StepCommitted{Step: r.step, Entries: done.entries, Usage: r.turn.Usage, Context: tokens(r.last.total, r.factor())})
+	for _, f := range done.flushed {
+		r.emit(f)
+	}
+	for _, text := range done.spoken {
+		r.emit(memgpt.Spoke{Step: r.step, Text: text})
+	}
+}
+
+// docs returns the forward rows of the commit: its passages, and those of its entries that can be searched.
+func (r *run) docs() []store.Doc {
+	docs := slices.Clone(r.pend.docs)
+	for i := range r.pend.entries {
+		e := &r.pend.entries[i]
+		if text, ok := r.searchable(e); ok {
+			docs = append(docs, r.k.entryDoc(e, text, r.st.Agent.Location()))
+		}
+	}
+	return docs
+}
+
+// searchable returns the text under which an entry is found: what was said by users, other agents, the agent itself and
+// tools of the outside; not what the system says, nor what functions quote.
+func (r *run) searchable(e *memgpt.Entry) (string, bool) {
+	m := &e.Message
+	switch m.Role {
+	case memgpt.RoleSystem:
+		return "", false
+	case memgpt.RoleTool:
+		res, _ := m.Result()
+		t := r.ts.find(res.Name)
+		if t == nil || t.Search || t.Effect == memgpt.EffectMemory || res.Failed {
+			return "", false
+		}
+	}
+	text := m.Said()
+	return text, !blank(text)
+}
+
+func (ts *toolset) find(name string) *offered {
+	if ts == nil {
+		return nil
+	}
+	return ts.byName[name]
+}
+
+func (k *Kernel) entryDoc(e *memgpt.Entry, text string, zone *time.Location) store.Doc {
+	at := e.Time
+	if !at.IsZero() {
+		at = at.In(zone)
+	}
+	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: text, Author: e.Message.Author, Time: at})
+	return store.Doc{Tenant: e.Tenant, Owner: e.Agent, ID: e.ID, Kind: memgpt.KindMessage, Thread: e.Thread, Role: e.Message.Role,
+		Time: e.Time, Length: length, Terms: terms}
+}
+
+// redo reads the conversation anew and does again what the last commit was refused for: it puts the entries back and runs
+// the calls again that ran on the working copy.
+func (r *run) redo(ctx context.Context) error {
+	entries, head, alerted := r.pend.entries, r.st.Thread.Head, r.st.Thread.Alerted
+	st, err := store.Load(ctx, r.k.cfg.Store, r.st.Thread.Tenant, r.st.Thread.ID)
+	if err != nil {
+		return fmt.Errorf("read a conversation anew that changed meanwhile: %w", err)
+	}
+	open := r.st.Thread.Open
+	r.w.State = st
+	r.begin()
+	n := 0
+	for n < len(r.st.Queue) && r.st.Queue[n].Seq <= head {
+		n++
+	}
+	r.leave(n)
+	r.st.Thread.Alerted, r.st.Thread.Open = alerted, open
+	for _, e := range entries {
+		if res, ok := e.Message.Result(); !ok || !r.ranInSegment(res.CallID) {
+			r.append(e)
+		}
+	}
+	if r.text != "" && slices.ContainsFunc(entries, func(e memgpt.Entry) bool { return e.Message.Role == memgpt.RoleAssistant }) {
+		r.pend.spoken = []string{r.text}
+	}
+	if r.turn.Stop != memgpt.StopRepeated {
+		r.done, r.turn.Stop, r.turn.State = false, "", memgpt.TurnRunning
+	}
+	for _, i := range r.segment {
+		r.runInside(ctx, &r.calls[i])
+	}
+	return nil
+}
+
+func (r *run) ranInSegment(callID string) bool {
+	return slices.ContainsFunc(r.segment, func(i int) bool { return r.calls[i].ID == callID })
+}
+
+func (r *run) endTurn(now time.Time) {
+	r.turn.Ended = now
+	if r.turn.State == memgpt.TurnRunning {
+		r.turn.State = memgpt.TurnDone
+	}
+}
+
+// flushLater reports whether a flush follows the end of the turn.
+func (r *run) flushLater() bool { return r.turn.State == memgpt.TurnDone && r.flushDue() }
+
+// settle flushes after the end of the turn where that is due: the answer is out, nobody waits for the summary. What goes
+// wrong here does not spoil the turn.
+func (r *run) settle(ctx context.Context) error {
+	if r.flushLater() {
+		r.segment = nil
+		if err := r.flush(ctx); err != nil {
+			r.emit(memgpt.Warned{Code: "flush_failed", Text: "the queue could not be flushed after the turn: " + err.Error()})
+			r.begin()
+		}
+	}
+	err := r.release(ctx)
+	r.emit(memgpt.TurnEnded{Turn: r.turn})
+	return err
+}
+
+// release ends the lease if the last commit did not.
+func (r *run) release(ctx context.Context) error {
+	if r.released || r.w.More != nil && r.w.More() {
+		return nil
+	}
+	_, err := r.k.cfg.Store.Commit(context.WithoutCancel(ctx), &store.Commit{Now: r.k.cfg.Now(), Lease: &r.w.Lease, Release: true})
+	return err
+}
+
+// close ends a turn that was cancelled or failed: what came in is kept, and the model is told why it has no answer.
+func (r *run) close(ctx context.Context, notice string) error {
+	r.begin()
+	r.calls, r.segment, r.text = nil, nil, ""
+	r.answerOpenCalls()
+	if !r.takenIn() {
+		r.append(r.eventEntry())
+	}
+	r.append(r.notice(notice))
+	r.done = true
+	if err := r.commit(ctx, func() { r.done = true }); err != nil {
+		return err
+	}
+	r.emit(memgpt.TurnEnded{Turn: r.turn})
+	return nil
+}

@@ -1,0 +1,197 @@
+package kernel
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"memgpt"
+)
+
+//go:embed prompts
+var prompts embed.FS
+
+// prompt returns an embedded text.
+func prompt(name string) string {
+	b, err := prompts.ReadFile("prompts/" + name + ".txt")
+	if err != nil {
+		panic("kernel: " + err.Error()) // a name that no build has
+	}
+	return string(b)
+}
+
+// instructions returns the system instructions of an agent: the kernel ABI, unless it has its own.
+func instructions(a *memgpt.Agent, compact bool) string {
+	if a.System != "" {
+		return a.System
+	}
+	name := "memgpt"
+	if a.Protocol == memgpt.ProtocolNative {
+		name = "native"
+	}
+	if compact {
+		name += "_compact"
+	}
+	return prompt(name)
+}
+
+// tagLike matches what could pass for a tag of the blocks' frame.
+var tagLike = regexp.MustCompile(`(?i)<(\s*/?\s*(?:memory_blocks|block)\b)`)
+
+// frameBlocks renders working context.
+func frameBlocks(blocks []memgpt.Block) string {
+	var b strings.Builder
+	b.WriteString("\n<memory_blocks>\n")
+	for i := range blocks {
+		bl := &blocks[i]
+		fmt.Fprintf(&b, "<block label=%s chars=\"%d/%d\"", attribute(bl.Label), memgpt.Runes(bl.Value), bl.Limit)
+		if bl.ReadOnly {
+			b.WriteString(` read_only="true"`)
+		}
+		if bl.Description != "" {
+			b.WriteString(" description=" + attribute(bl.Description))
+		}
+		b.WriteString(">\n")
+		if bl.Value != "" {
+			b.WriteString(tagLike.ReplaceAllString(bl.Value, "&lt;$1"))
+			b.WriteString("\n")
+		}
+		b.WriteString("</block>\n")
+	}
+	b.WriteString("</memory_blocks>")
+	return b.String()
+}
+
+func attribute(s string) string {
+	return `"` + strings.NewReplacer(`"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace(s) + `"`
+}
+
+// prefix returns the system message of a state and its size, which stay while agent and blocks do.
+func (k *Kernel) prefix(st *memgpt.State, compact bool) memgpt.Prefix {
+	text := instructions(&st.Agent, compact) + frameBlocks(st.Blocks)
+	if text != st.Prefix.Text {
+		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+		st.Prefix = memgpt.Prefix{Text: text, Tokens: k.cfg.Counter.Message(&m)}
+	}
+	return st.Prefix
+}
+
+// head returns the entry that stands at the head of the queue: what lies outside, and the recursive summary.
+func head(st *memgpt.State, v *view) (memgpt.Entry, bool) {
+	s := &st.Thread.Summary
+	if s.Time.IsZero() {
+		return memgpt.Entry{}, false
+	}
+	text := describeOutside(&s.Outside, v)
+	if s.Failed != "" {
+		text += "\nThe messages that left last are not in the summary yet."
+	}
+	if s.Text != "" {
+		text += fmt.Sprintf("\nSummary of %d earlier messages, as you keep it:\n%s", s.Covers, s.Text)
+	}
+	m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+	m.Type = memgpt.EventSummary
+	return memgpt.Entry{ID: "summary", Time: s.Time, Message: m}, true
+}
+
+// maxSources is how many sources are named in the head of the queue.
+const maxSources = 12
+
+func describeOutside(o *memgpt.Outside, v *view) string {
+	var b strings.Builder
+	b.WriteString("Outside main context: ")
+	switch {
+	case o.Hidden == 0:
+		b.WriteString("no earlier messages of this conversation")
+	case o.First.IsZero():
+		fmt.Fprintf(&b, "%d earlier messages of this conversation (times unknown)", o.Hidden)
+	default:
+		fmt.Fprintf(&b, "%d earlier messages of this conversation (%s to %s)", o.Hidden,
+			memgpt.FormatTime(o.First, v.zone), memgpt.FormatTime(o.Last, v.zone))
+	}
+	if o.Elsewhere > 0 {
+		fmt.Fprintf(&b, "; %d messages in other conversations", o.Elsewhere)
+	}
+	if o.Hidden+o.Elsewhere > 0 {
+		b.WriteString(" (conversation_search)")
+	}
+	fmt.Fprintf(&b, "; %d passages in archival storage", o.Passages)
+	if o.Passages > 0 {
+		b.WriteString(" (archival_memory_search)")
+	}
+	if n := len(o.Sources); n > 0 {
+		names := make([]string, 0, maxSources)
+		for _, s := range o.Sources[:min(n, maxSources)] {
+			names = append(names, memgpt.CutText(s, 80))
+		}
+		fmt.Fprintf(&b, "; documents: %s", strings.Join(names, ", "))
+		if n > maxSources {
+			fmt.Fprintf(&b, " and %d more", n-maxSources)
+		}
+	}
+	b.WriteString(".")
+	return b.String()
+}
+
+// layout is a compiled state measured: sizes in tokens by the counter's encoding.
+type layout struct {
+	summary, asked int
+	queue          []int // by entry
+	total          int   // the whole request: tools, system message, summary, queue
+}
+
+// measure sizes what compile would send.
+func (r *run) measure(st *memgpt.State) layout {
+	v := r.view()
+	l := layout{queue: make([]int, len(st.Queue)), total: r.ts.tokens() + r.k.prefix(st, r.compact).Tokens + requestTokens}
+	if e, ok := head(st, &v); ok {
+		l.summary = v.size(&e, 0)
+	}
+	if st.Asked != nil {
+		l.asked = v.size(st.Asked, 0)
+	}
+	l.total += l.summary + l.asked
+	calls := 0
+	for i := range st.Queue {
+		calls = stepCalls(&st.Queue[i], calls)
+		l.queue[i] = v.size(&st.Queue[i], calls)
+		l.total += l.queue[i]
+	}
+	return l
+}
+
+// requestTokens is what opens the reply in a request (OpenAI's chat format).
+const requestTokens = 3
+
+// stepCalls tracks the number of calls in the step that entries belong to.
+func stepCalls(e *memgpt.Entry, before int) int {
+	if e.Message.Role == memgpt.RoleTool {
+		return before
+	}
+	return len(e.Message.Calls())
+}
+
+// compile builds the request from the state: tools, system message | summary | queue. It changes nothing and asks nobody.
+func (r *run) compile() *memgpt.Request {
+	st, v := r.st, r.view()
+	msgs := make([]memgpt.Message, 0, len(st.Queue)+3)
+	msgs = append(msgs, memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, r.k.prefix(st, r.compact).Text))
+	if e, ok := head(st, &v); ok {
+		msgs = append(msgs, v.show(&e, 0))
+	}
+	if st.Asked != nil {
+		msgs = append(msgs, v.show(st.Asked, 0))
+	}
+	calls := 0
+	for i := range st.Queue {
+		calls = stepCalls(&st.Queue[i], calls)
+		msgs = append(msgs, v.show(&st.Queue[i], calls))
+	}
+	return &memgpt.Request{Model: st.Agent.Model, Messages: msgs, Tools: r.ts.specs, MaxTokens: r.win.reserve,
+		Window: r.win.size, Session: st.Thread.ID}
+}
+
+func (r *run) view() view {
+	return view{count: r.k.cfg.Counter, zone: r.zone, caps: r.win.caps(r.factor(), r.scale)}
+}

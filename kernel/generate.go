@@ -1,0 +1,126 @@
+package kernel
+
+import (
+	"context"
+	"strconv"
+	"unicode/utf8"
+
+	"memgpt"
+)
+
+func decodeRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
+
+// Bounds of what is asked again in one turn (field: three short tries at most, then a clear end).
+const (
+	maxEmpty = 2 // replies without content
+	maxCut   = 2 // replies whose calls were cut off
+)
+
+// generate asks the model. A reply that can't be used is thrown away and asked again, within bounds; an overflow that
+// the provider reports corrects our count, makes room anew and is asked once more.
+func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Response, error) {
+	for {
+		counted := r.last.total
+		reply, err := r.model.Generate(ctx, req, r.streamer())
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err == nil {
+			r.account(counted, reply)
+			if err = r.judge(reply); err == nil {
+				return reply, nil
+			}
+		}
+		r.emit(memgpt.StepDiscarded{Step: r.step + 1, Reason: err.Error()})
+		switch memgpt.CodeOf(err) {
+		case memgpt.CodeModelEmpty:
+			if r.retries.empty++; r.retries.empty > maxEmpty {
+				return nil, err
+			}
+		case memgpt.CodeModelCut:
+			if r.retries.cut++; r.retries.cut > maxCut {
+				return nil, err
+			}
+			r.append(r.notice("Your reply was cut off by its limit of " + strconv.Itoa(r.win.reserve) +
+				" tokens, and nothing of it was done. Write shorter, or in several calls."))
+			if err := r.makeRoom(ctx); err != nil {
+				return nil, err
+			}
+		case memgpt.CodeModelOverflow:
+			if r.retries.overflow++; r.retries.overflow > 1 {
+				return nil, err
+			}
+			r.correct(counted, err)
+			if err := r.makeRoom(ctx); err != nil {
+				return nil, err
+			}
+		default:
+			return nil, err
+		}
+		req = r.compile() // anew, so that nobody holds the old one while the model is slow
+	}
+}
+
+// streamer passes a reply's pieces on.
+func (r *run) streamer() func(memgpt.Delta) {
+	if r.w.Emit == nil {
+		return nil
+	}
+	step := r.step + 1
+	return func(d memgpt.Delta) { r.emit(memgpt.Streamed{Step: step, Delta: d}) }
+}
+
+// account adds a reply's usage up and learns from it how the provider counts.
+func (r *run) account(counted int, reply *memgpt.Response) {
+	u := reply.Usage
+	u.Calls = 1
+	r.turn.Usage = r.turn.Usage.Add(u)
+	if u.Input <= 0 {
+		return
+	}
+	if r.k.cfg.Counter.Truncated(counted, u.Input) {
+		r.flag("upstream_truncated")
+		r.emit(memgpt.Warned{Code: "upstream_truncated", Text: "the provider counted far fewer tokens than were sent:" +
+			" it seems to have cut the prompt; set its context window to the agent's"})
+		return
+	}
+	r.k.cfg.Counter.Observe(r.name, counted, u.Input)
+}
+
+// correct learns from an overflow. Without figures of the provider the count is raised by a quarter.
+func (r *run) correct(counted int, err error) {
+	reported := counted * 5 / 4
+	var e *memgpt.Error
+	if asError(err, &e) && e.Tokens > 0 {
+		reported = e.Tokens
+		if e.Limit > 0 && e.Limit < r.window {
+			reported = e.Tokens * r.window / e.Limit // our window is larger than the provider's: count as if tokens were
+		}
+	}
+	least := int(float64(counted) * r.factor() * 1.02)
+	r.k.cfg.Counter.Observe(r.name, counted, max(reported, least))
+}
+
+// judge returns an error where a reply can't be acted on: it has no content, or calls that were cut off.
+func (r *run) judge(reply *memgpt.Response) error {
+	calls, parts := r.plan(reply)
+	for i := range calls {
+		if calls[i].cut {
+			return memgpt.Errorf(memgpt.CodeModelCut, "the model's reply was cut off inside a call of %s", calls[i].Name)
+		}
+	}
+	if len(calls) == 0 && blank((&memgpt.Message{Parts: textOnly(parts)}).Said()+(&memgpt.Message{Parts: parts}).Thoughts()) {
+		return memgpt.Errorf(memgpt.CodeModelEmpty, "the model answered nothing")
+	}
+	if reply.Finish == memgpt.FinishLength && len(calls) == 0 {
+		r.flag("reply_truncated")
+	}
+	return nil
+}
+
+// notice returns an entry in which the system tells the model something.
+func (r *run) notice(text string) memgpt.Entry {
+	m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+	m.Type = memgpt.EventNotice
+	return r.newEntry(m, r.step+1)
+}

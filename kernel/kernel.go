@@ -1,0 +1,106 @@
+// Package kernel runs an agent: it takes an event in, makes room in main context, compiles the prompt, asks the model,
+// executes the functions it calls, commits the step and decides whether another follows. It owns the queue manager, the
+// compiler and the function executor. It schedules nothing, does no I/O of its own (storage, models and search are
+// handed in) and logs nothing: what happens is emitted as updates.
+package kernel
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+	"memgpt/tool"
+)
+
+// Counter measures requests. Package token meets it.
+type Counter interface {
+	// Text, Message and Tools count tokens by a fixed encoding.
+	Text(s string) int
+	Message(m *memgpt.Message) int
+	Tools(specs []memgpt.ToolSpec) int
+	// Factor is what counts are multiplied with for a model, as its provider's reports have shown.
+	Factor(model string) float64
+	// Observe reports what a provider counted for a request that was counted before multiplication.
+	Observe(model string, counted, reported int)
+	// Truncated reports whether a provider's count says that it cut the prompt.
+	Truncated(counted, reported int) bool
+}
+
+// Config wires a Kernel. All fields without a default must be set.
+type Config struct {
+	Store    store.Store
+	Search   tool.Searcher
+	Analyzer store.Analyzer
+	Counter  Counter
+	// Model returns the model of an agent.
+	Model func(memgpt.Agent) (memgpt.Model, error)
+	// Summarizer returns the model that folds evicted messages; nil is Model.
+	Summarizer func(memgpt.Agent) (memgpt.Model, error)
+	// System returns the memory functions: compact descriptions for small windows, for the native protocol or not.
+	System func(compact, native bool) ([]tool.Tool, error)
+	// Tools are further functions, offered to agents by name (Agent.Tools).
+	Tools []tool.Tool
+	// Normalize returns the form of a passage under which two are the same text; nil folds case and space.
+	Normalize func(text string) string
+	Now       func() time.Time
+	NewID     func(kind string) string
+	// Window is the context window in tokens where neither the agent nor its model names one; 0 is 8,192 (first
+	// implementation's default).
+	Window int
+}
+
+// Kernel runs conversations. It holds no state of them and is safe for concurrent use.
+type Kernel struct {
+	cfg   Config
+	mu    sync.Mutex
+	forms map[formKey]*toolset
+}
+
+// New returns a Kernel. It fails where a tool can't be offered to a model.
+func New(cfg Config) (*Kernel, error) {
+	if cfg.Summarizer == nil {
+		cfg.Summarizer = cfg.Model
+	}
+	if cfg.Normalize == nil {
+		cfg.Normalize = foldText
+	}
+	if cfg.Window == 0 {
+		cfg.Window = 8192
+	}
+	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}}
+	if _, err := k.build(formKey{tools: allTools}, nil); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Run handles one event of one conversation to the end of its turn: the seven steps of the architecture. It returns nil
+// when the turn ended in any way (done, cancelled, failed by its model) and that was committed; the last commit consumes
+// the event. It returns an error where it could not commit: the context ended otherwise than by a cancel, the store
+// failed, the lease was lost. Then the event stays pending, and a later Run goes on where the last commit stands.
+func (k *Kernel) Run(ctx context.Context, w *memgpt.Work) error {
+	r, err := k.intake(w)
+	if err != nil {
+		return r.fail(ctx, err)
+	}
+	for !r.ended() {
+		if err := r.makeRoom(ctx); err != nil {
+			return r.fail(ctx, err)
+		}
+		req := r.compile()
+		reply, err := r.generate(ctx, req)
+		if err != nil {
+			return r.fail(ctx, err)
+		}
+		if err := r.execute(ctx, reply); err != nil {
+			return r.fail(ctx, err)
+		}
+		// The commit asks whether another step is wanted, since the last one consumes the event.
+		if err := r.commit(ctx, r.heartbeat); err != nil {
+			return r.fail(ctx, err)
+		}
+	}
+	return r.settle(ctx)
+}

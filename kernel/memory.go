@@ -1,0 +1,389 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+	"memgpt/tool"
+)
+
+// memory is the working copy of a step as the memory functions see it.
+type memory struct {
+	run  *run
+	call *call
+}
+
+var _ tool.Memory = (*memory)(nil)
+
+func (m *memory) Now() time.Time { return m.run.k.cfg.Now().In(m.run.zone) }
+
+func (m *memory) Say(text string) {
+	m.run.pend.spoken = append(m.run.pend.spoken, memgpt.CleanText(text))
+}
+
+// Yield ends the turn; the executor sees it by the function's name, so that a failed call does not.
+func (m *memory) Yield() {}
+
+func (m *memory) PauseHeartbeats(d time.Duration) { m.run.st.Thread.Paused = m.run.k.cfg.Now().Add(d) }
+
+func (m *memory) PageSize() int {
+	if n := m.run.st.Agent.Policy.PageSize; n > 0 {
+		return n
+	}
+	return 5
+}
+
+func (m *memory) Block(label string) (memgpt.Block, error) {
+	labels := make([]string, 0, len(m.run.st.Blocks))
+	for _, b := range m.run.st.Blocks {
+		if b.Label == label {
+			return b, nil
+		}
+		labels = append(labels, b.Label)
+	}
+	for _, b := range m.run.st.Blocks {
+		if strings.EqualFold(b.Label, strings.TrimSpace(label)) {
+			return b, nil
+		}
+	}
+	return memgpt.Block{}, fmt.Errorf("there is no block with the label %q; the labels are %s", label, strings.Join(labels, ", "))
+}
+
+func (m *memory) SetBlock(label, value string) (memgpt.Block, error) {
+	b, err := m.Block(label)
+	if err != nil {
+		return b, err
+	}
+	value = memgpt.CleanText(value)
+	if b.ReadOnly {
+		return b, fmt.Errorf("the block %s is read-only and was not changed", b.Label)
+	}
+	if err := CheckLimit(b, value); err != nil {
+		return b, err
+	}
+	if value == b.Value {
+		return b, nil
+	}
+	b.Value = value
+	m.putBlock(b)
+	return b, nil
+}
+
+// CheckLimit returns an error for the model where a block's new value is over its limit. A value that is shorter than
+// the old one is taken even then: it is a step towards a lowered limit.
+func CheckLimit(b memgpt.Block, value string) error {
+	used, want := memgpt.Runes(b.Value), memgpt.Runes(value)
+	if want <= b.Limit || want < used {
+		return nil
+	}
+	return fmt.Errorf("the block %s was not changed: it would hold %d of at most %d characters (now %d/%d). Shorten what is"+
+		" in it, or move what matters less to the archive with archival_memory_insert, and try again", b.Label, want, b.Limit, used, b.Limit)
+}
+
+func (m *memory) putBlock(b memgpt.Block) {
+	r := m.run
+	for i := range r.st.Blocks {
+		if r.st.Blocks[i].ID == b.ID {
+			r.st.Blocks[i] = b
+		}
+	}
+	blocks := map[string]memgpt.Block{b.ID: b}
+	for id, other := range r.pend.blocks {
+		if id != b.ID {
+			blocks[id] = other
+		}
+	}
+	r.pend.blocks = blocks
+	edit := memgpt.BlockEdit{Block: b.ID, Version: b.Version + 1, Value: b.Value, Time: r.k.cfg.Now(), Cause: m.cause()}
+	r.pend.edits = append(slices.DeleteFunc(r.pend.edits, func(e memgpt.BlockEdit) bool { return e.Block == b.ID }), edit)
+}
+
+func (m *memory) cause() memgpt.Cause {
+	r := m.run
+	return memgpt.Cause{Event: r.w.Event.ID, Origin: r.w.Event.Message.Origin, Agent: r.st.Agent.ID, Turn: r.turn.ID, Call: m.call.Name}
+}
+
+func (m *memory) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
+	r := m.run
+	q.Tenant, q.Owner, q.Zone = r.st.Thread.Tenant, r.st.Agent.ID, r.zone
+	for i := range r.st.Queue {
+		if e := &r.st.Queue[i]; e.Turn == r.turn.ID {
+			q.Exclude = append(q.Exclude, e.ID)
+		}
+	}
+	if a := r.st.Asked; a != nil && a.Turn == r.turn.ID {
+		q.Exclude = append(q.Exclude, a.ID)
+	}
+	hits, err := r.k.cfg.Search.Search(ctx, q)
+	if err != nil || len(hits.List) == 0 {
+		return hits, err
+	}
+	names, err := r.threadNames(ctx)
+	for i := range hits.List {
+		hits.List[i].Thread = names[hits.List[i].Thread]
+	}
+	return hits, err
+}
+
+// threadNames maps the ids of the agent's conversations to their names.
+func (r *run) threadNames(ctx context.Context) (map[string]string, error) {
+	threads, err := r.k.cfg.Store.Threads(ctx, r.st.Thread.Tenant, r.st.Agent.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the names of the conversations: %w", err)
+	}
+	names := make(map[string]string, len(threads))
+	for _, t := range threads {
+		names[t.ID] = t.Name
+	}
+	return names, nil
+}
+
+// maxAround bounds the neighbours that are read with a message.
+const maxAround = 50
+
+func (m *memory) Read(ctx context.Context, id string, around int) ([]tool.Original, error) {
+	r := m.run
+	id = strings.TrimSpace(id)
+	found, err := r.k.cfg.Store.EntriesByID(ctx, r.st.Thread.Tenant, r.st.Agent.ID, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return m.readPassage(ctx, id)
+	}
+	e := found[0]
+	around = min(max(around, 0), maxAround)
+	entries := found
+	if around > 0 {
+		entries, err = r.k.cfg.Store.Entries(ctx, store.EntryRange{Tenant: e.Tenant, Thread: e.Thread,
+			After: e.Seq - int64(around) - 1, Before: e.Seq + int64(around) + 1})
+		if err != nil {
+			return nil, err
+		}
+	}
+	names, err := r.threadNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tool.Original, 0, len(entries))
+	for i := range entries {
+		out = append(out, original(&entries[i], names, id))
+	}
+	return out, nil
+}
+
+func original(e *memgpt.Entry, names map[string]string, asked string) tool.Original {
+	msg := &e.Message
+	o := tool.Original{ID: e.ID, Kind: memgpt.KindMessage, Thread: names[e.Thread], Role: msg.Role, Author: msg.Author,
+		Origin: msg.Origin, Type: msg.Type, Time: e.Time, Text: msg.Said(), Asked: e.ID == asked}
+	for _, c := range msg.Calls() {
+		if c.Name != memgpt.FuncSendMessage {
+			o.Calls = append(o.Calls, c)
+		}
+	}
+	return o
+}
+
+func (m *memory) readPassage(ctx context.Context, id string) ([]tool.Original, error) {
+	p, err := m.passage(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return []tool.Original{{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
+		Tags: p.Tags, Source: p.Source, Asked: true, Replaced: p.SupersededBy}}, nil
+}
+
+// passage finds a passage of the agent, those of the step under way among them.
+func (m *memory) passage(ctx context.Context, id string) (memgpt.Passage, error) {
+	for _, p := range m.run.pend.passages {
+		if p.ID == id {
+			return p, nil
+		}
+	}
+	found, err := m.run.k.cfg.Store.Passages(ctx, m.run.st.Thread.Tenant, m.run.st.Agent.ID, []string{id})
+	if err != nil {
+		return memgpt.Passage{}, err
+	}
+	if len(found) == 0 {
+		return memgpt.Passage{}, fmt.Errorf("there is nothing with the id %q; use an id from a search result or a message", memgpt.CutText(id, 80))
+	}
+	return found[0], nil
+}
+
+// foldText is the form under which two texts are the same where the configuration has no better one.
+func foldText(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+func (m *memory) Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error) {
+	r := m.run
+	text = memgpt.CleanText(text)
+	key := memgpt.HashKey(r.k.cfg.Normalize(text))
+	for _, p := range r.pend.passages {
+		if p.Key == key && p.Live() {
+			return p, false, nil
+		}
+	}
+	p, err := r.k.cfg.Store.PassageKeyed(ctx, r.st.Thread.Tenant, r.st.Agent.ID, key)
+	if err == nil && !slices.ContainsFunc(r.pend.passages, func(q memgpt.Passage) bool { return q.ID == p.ID }) {
+		return p, false, nil
+	}
+	if err != nil && memgpt.CodeOf(err) != memgpt.CodeNotFound {
+		return p, false, err
+	}
+	p = memgpt.Passage{ID: r.k.cfg.NewID("passage"), Tenant: r.st.Thread.Tenant, Owner: r.st.Agent.ID, Text: text, Tags: tags,
+		Time: r.k.cfg.Now(), Key: key, Cause: m.cause()}
+	m.putPassage(p)
+	r.pend.docs = append(r.pend.docs, r.k.passageDoc(&p, r.zone))
+	return p, true, nil
+}
+
+func (k *Kernel) passageDoc(p *memgpt.Passage, zone *time.Location) store.Doc {
+	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: p.Text, Time: p.Time.In(zone), Tags: p.Tags})
+	return store.Doc{Tenant: p.Tenant, Owner: p.Owner, ID: p.ID, Kind: memgpt.KindPassage, Time: p.Time, Length: length, Terms: terms}
+}
+
+func (m *memory) putPassage(p memgpt.Passage) {
+	r := m.run
+	for i := range r.pend.passages {
+		if r.pend.passages[i].ID == p.ID {
+			r.pend.passages[i] = p
+			return
+		}
+	}
+	r.pend.passages = append(r.pend.passages, p)
+}
+
+func (m *memory) Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error) {
+	var old []memgpt.Passage
+	var tags []string
+	for _, id := range ids {
+		p, err := m.passage(ctx, strings.TrimSpace(id))
+		switch {
+		case err != nil:
+			return p, err
+		case !p.Deleted.IsZero():
+			return p, fmt.Errorf("the passage %s was deleted; insert the text with archival_memory_insert", p.ID)
+		case p.SupersededBy != "":
+			return p, fmt.Errorf("the passage %s was replaced by %s already; update that one", p.ID, p.SupersededBy)
+		}
+		old = append(old, p)
+		for _, t := range p.Tags {
+			if !slices.Contains(tags, t) {
+				tags = append(tags, t)
+			}
+		}
+	}
+	p, _, err := m.Insert(ctx, text, tags)
+	if err != nil {
+		return p, err
+	}
+	for _, o := range old {
+		if o.ID != p.ID {
+			o.SupersededBy, o.Superseded = p.ID, m.run.k.cfg.Now()
+			m.retire(o)
+		}
+	}
+	return p, nil
+}
+
+func (m *memory) Delete(ctx context.Context, id string) (memgpt.Passage, error) {
+	p, err := m.passage(ctx, strings.TrimSpace(id))
+	if err != nil {
+		return p, err
+	}
+	if !p.Deleted.IsZero() {
+		return p, fmt.Errorf("the passage %s is deleted already", p.ID)
+	}
+	p.Deleted = m.run.k.cfg.Now()
+	m.retire(p)
+	return p, nil
+}
+
+// retire takes a passage out of results.
+func (m *memory) retire(p memgpt.Passage) {
+	m.putPassage(p)
+	m.run.pend.dead = append(m.run.pend.dead, store.DocRef{Tenant: p.Tenant, Owner: p.Owner, ID: p.ID})
+}
+
+func (m *memory) Evict(ctx context.Context, through, summary string) (tool.Eviction, error) {
+	r := m.run
+	limit := r.evictable(false)
+	l := r.measure(r.st)
+	n := 0
+	if through == "" {
+		n = r.oldest(l, tokens(l.total, r.factor())-r.win.target, limit)
+		if n == 0 {
+			return tool.Eviction{}, fmt.Errorf("nothing was moved: the queue is below %d tokens already, or holds only the step in progress", r.win.target)
+		}
+	} else {
+		var err error
+		if n, err = r.unitThrough(strings.TrimSpace(through), limit); err != nil {
+			return tool.Eviction{}, err
+		}
+	}
+	if err := r.takeSummary(summary, n); err != nil {
+		return tool.Eviction{}, err
+	}
+	return m.evict(ctx, n, l)
+}
+
+// unitThrough returns how many entries leave so that the one with the id does, whole steps.
+func (r *run) unitThrough(id string, limit int) (int, error) {
+	at := slices.IndexFunc(r.st.Queue, func(e memgpt.Entry) bool { return e.ID == id })
+	if at < 0 {
+		return 0, fmt.Errorf("the message %q is not in the queue; leave through out to move the oldest ones", memgpt.CutText(id, 80))
+	}
+	for _, end := range units(r.st.Queue) {
+		if at < end {
+			if end > limit {
+				return 0, fmt.Errorf("the step in progress can't leave; name an earlier message, or leave through out")
+			}
+			return end, nil
+		}
+	}
+	return 0, fmt.Errorf("the message %q is not in the queue", id)
+}
+
+// takeSummary puts the model's own summary of the first n entries in place of one that the queue manager would write. It
+// stands verbatim after the summary so far, of which as much is kept as there is room for.
+func (r *run) takeSummary(summary string, n int) error {
+	summary = strings.TrimSpace(memgpt.CleanText(summary))
+	if summary == "" {
+		return nil
+	}
+	v := r.view()
+	limit := int(float64(r.win.summaryCap()) / r.factor())
+	if !v.fits(summary, limit) {
+		return fmt.Errorf("nothing was moved: the summary takes %d tokens and may take %d; write it shorter", v.count.Text(summary), limit)
+	}
+	s := &r.st.Thread.Summary
+	if s.Text != "" {
+		old, cut := v.prefix(s.Text, limit-v.count.Text(summary)-2)
+		if cut {
+			old += "…"
+		}
+		summary = strings.TrimSpace(old + "\n" + summary)
+	}
+	s.Text = summary
+	s.Covers += n + int(r.st.Thread.Head-r.st.Thread.Folded)
+	r.st.Thread.Folded = r.st.Queue[n-1].Seq
+	return nil
+}
+
+func (m *memory) evict(ctx context.Context, n int, l layout) (tool.Eviction, error) {
+	r := m.run
+	gone := r.leave(n)
+	th := &r.st.Thread
+	freed := tokens(sum(l.queue[:n]), r.factor())
+	if err := r.restate(ctx, ""); err != nil {
+		return tool.Eviction{}, err
+	}
+	total := r.total()
+	th.Alerted = th.Alerted && total > r.win.alert
+	r.pend.flushed = append(r.pend.flushed, memgpt.Flushed{Messages: n, Tokens: freed, ByModel: true})
+	return tool.Eviction{Messages: n, Tokens: freed, Free: max(r.win.flush-total, 0), Through: gone[n-1].ID}, nil
+}

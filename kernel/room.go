@@ -1,0 +1,191 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"memgpt"
+)
+
+// makeRoom is the queue manager: it sees to it that the request fits. Over the alert mark it raises the pressure alert,
+// once a fill; when the model has had a step since and the flush is due, it flushes. What does not fit at once is set
+// aside, oldest first, and folded by the flush that follows.
+func (r *run) makeRoom(ctx context.Context) error {
+	if err := r.fitFixed(); err != nil {
+		return err
+	}
+	r.scale = 1
+	if r.flushDue() {
+		if err := r.flush(ctx); err != nil {
+			return err
+		}
+	}
+	if r.alertDue() {
+		r.alert()
+	}
+	return r.fit()
+}
+
+// total is the size of the request that the working copy compiles to, in the provider's tokens.
+func (r *run) total() int { return tokens(r.measure(r.st).total, r.factor()) }
+
+// alertDue reports whether this fill passed the alert mark and was not told.
+func (r *run) alertDue() bool { return !r.st.Thread.Alerted && r.total() > r.win.alert }
+
+// flushDue reports whether the queue is to be flushed now: it is over the mark, or messages were set aside, and the model
+// has had its step since the alert. A fold that failed is tried again once a turn.
+func (r *run) flushDue() bool {
+	th := &r.st.Thread
+	aside := th.Folded < th.Head
+	if aside && th.Summary.Failed != "" {
+		return !r.folded
+	}
+	if !r.alertServed() {
+		return false
+	}
+	return aside || th.Alerted && r.total() > r.win.flush
+}
+
+// alertServed reports whether the model has had a step since the last alert.
+func (r *run) alertServed() bool {
+	q := r.st.Queue
+	for i := len(q) - 1; i >= 0; i-- {
+		if q[i].Message.Role == memgpt.RoleAssistant {
+			return true
+		}
+		if q[i].Message.Type == memgpt.EventAlert {
+			return false
+		}
+	}
+	return true
+}
+
+// units returns the ends of the queue's whole steps: a message with the results that follow it.
+func units(q []memgpt.Entry) []int {
+	var ends []int
+	for i := 1; i <= len(q); i++ {
+		if i == len(q) || q[i].Message.Role != memgpt.RoleTool {
+			ends = append(ends, i)
+		}
+	}
+	return ends
+}
+
+// evictable returns how many entries of the queue may leave: those that are committed, less the step in progress, and
+// with unread also the last step, whose results the model has not read yet.
+func (r *run) evictable(unread bool) int {
+	n := len(r.st.Queue) - len(r.pend.entries)
+	if unread {
+		for i := range n {
+			if e := &r.st.Queue[i]; e.Turn == r.turn.ID && e.Step >= r.step {
+				n = i
+				break
+			}
+		}
+	}
+	for n > 0 && n < len(r.st.Queue) && r.st.Queue[n].Message.Role == memgpt.RoleTool {
+		n-- // never between a call and its result
+	}
+	return n
+}
+
+// oldest returns how many of the first entries must leave so that at least excess tokens are freed, in whole steps and
+// limit entries at most.
+func (r *run) oldest(l layout, excess, limit int) int {
+	n, freed := 0, 0
+	for _, end := range units(r.st.Queue) {
+		if end > limit || tokens(freed, r.factor()) >= excess {
+			break
+		}
+		for ; n < end; n++ {
+			freed += l.queue[n]
+		}
+	}
+	return n
+}
+
+// leave moves the head past the first n entries of the working copy's queue.
+func (r *run) leave(n int) []memgpt.Entry {
+	if n == 0 {
+		return nil
+	}
+	gone := slices.Clone(r.st.Queue[:n])
+	r.st.Queue = slices.Clone(r.st.Queue[n:])
+	th := &r.st.Thread
+	th.Head = gone[n-1].Seq
+	for i := range gone {
+		if gone[i].Seq == th.Asked {
+			r.st.Asked = &gone[i]
+		}
+	}
+	return gone
+}
+
+// fit sets aside the oldest steps that do not fit. Where the step in progress alone is too large, texts are shown shorter.
+func (r *run) fit() error {
+	for {
+		l := r.measure(r.st)
+		excess := tokens(l.total, r.factor()) - r.win.usable
+		if excess <= 0 {
+			r.last = l
+			return nil
+		}
+		if n := r.oldest(l, excess, r.evictable(true)); n > 0 {
+			r.leave(n)
+			continue
+		}
+		if r.scale /= 2; r.scale < 1.0/64 {
+			return memgpt.Errorf(memgpt.CodeWindow, "the step in progress needs %d tokens more than the window of %d has,"+
+				" even with every text shown cut; set a larger window", excess, r.win.size)
+		}
+	}
+}
+
+// alertTokens is what an alert is taken to need, by its longest form.
+const alertTokens = 220
+
+// alert raises the pressure alert: before the event that it came with, else at the end.
+func (r *run) alert() {
+	l := r.measure(r.st)
+	count := tokens(l.total, r.factor())
+	leaving := "leave soon"
+	first, n := 0, 0
+	if excess := count + alertTokens - r.win.usable; count > r.win.usable && excess > 0 {
+		gone := r.leave(r.oldest(l, excess, r.evictable(true)))
+		leaving = "are leaving now"
+		r.alertText(count, gone, leaving)
+		n = len(gone)
+		r.raise(r.alertText(count, gone, leaving))
+	} else {
+		n = r.oldest(l, count-r.win.target, r.evictable(true))
+		r.raise(r.alertText(count, r.st.Queue[first:n], leaving))
+	}
+	r.st.Thread.Alerted = true
+	r.emit(memgpt.Pressured{Tokens: count, Mark: r.win.alert})
+}
+
+func (r *run) raise(text string) {
+	m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+	m.Type = memgpt.EventAlert
+	at := len(r.st.Queue)
+	if at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
+		at--
+	}
+	r.insert(at, r.newEntry(m, r.step+1))
+}
+
+// isFreshEvent reports whether an entry is the turn's event, not committed yet.
+func (r *run) isFreshEvent(e *memgpt.Entry) bool {
+	return len(r.pend.entries) > 0 && e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type
+}
+
+func (r *run) alertText(count int, leaving []memgpt.Entry, when string) string {
+	text := fmt.Sprintf("Memory pressure: %d of %d tokens are in use.", count, r.win.usable)
+	if n := len(leaving); n > 0 {
+		text += fmt.Sprintf(" The oldest %d messages (%s to %s, the last is %s) %s.", n,
+			memgpt.FormatTime(leaving[0].Time, r.zone), memgpt.FormatTime(leaving[n-1].Time, r.zone), leaving[n-1].ID, when)
+	}
+	return text + " Save what matters from them with core_memory_append or archival_memory_insert, or move them out" +
+		" yourself with conversation_evict(through, summary). The user does not see this: do not answer it."
+}

@@ -1,0 +1,243 @@
+package kernel
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+)
+
+// run is one turn under way. st is the working copy of the step, pend what its commit will hold; both are thrown away
+// when a step is. What is committed stands in w.
+type run struct {
+	k     *Kernel
+	w     *memgpt.Work
+	model memgpt.Model
+	name  string // of the model, for the counter's calibration
+	ts    *toolset
+
+	window  int // tokens of the whole window
+	compact bool
+	zone    *time.Location
+	win     window
+	scale   float64 // of the caps; under 1 only where even the step in progress would not fit
+
+	st   *memgpt.State
+	pend changes
+
+	turn     memgpt.Turn
+	step     int    // of the turn, under way or last committed
+	last     layout // of the request under way
+	calls    []call // of the step under way
+	segment  []int  // those that ran on the working copy since the last commit
+	text     string // what the step under way says without a call
+	folded   bool   // a fold was tried in this turn
+	extra    bool   // the step was added for an alert alone: its text is monologue
+	done     bool
+	settled  bool // the event was consumed
+	released bool // the lease was ended
+	retries  retries
+}
+
+// retries counts what is tried again in one turn.
+type retries struct{ overflow, empty, cut int }
+
+// changes is what a step's commit holds beside thread and turn.
+type changes struct {
+	entries  []memgpt.Entry
+	blocks   map[string]memgpt.Block // by ID, with the version that was read
+	edits    []memgpt.BlockEdit
+	passages []memgpt.Passage
+	docs     []store.Doc
+	dead     []store.DocRef
+	spoken   []string
+	flushed  []memgpt.Flushed
+}
+
+// intake makes the event an entry of the working copy, unless an earlier run of its turn did.
+func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
+	r := &run{k: k, w: w, scale: 1, turn: w.Turn, step: w.Event.Step}
+	if r.turn.State != memgpt.TurnRunning {
+		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
+	}
+	r.emit(memgpt.TurnStarted{Turn: r.turn})
+	r.begin()
+	if err := r.configure(); err != nil {
+		return r, err
+	}
+	r.answerOpenCalls()
+	if !r.takenIn() {
+		r.append(r.eventEntry())
+	}
+	return r, nil
+}
+
+// begin starts a working copy from what is committed.
+func (r *run) begin() {
+	r.st = r.w.State.Clone()
+	r.pend = changes{}
+}
+
+// configure looks up what the agent runs with.
+func (r *run) configure() (err error) {
+	a := &r.st.Agent
+	if r.model, err = r.k.cfg.Model(*a); err != nil {
+		return err
+	}
+	known := r.model.Capabilities()
+	r.name = known.Name
+	if a.Model != "" {
+		r.name = a.Model
+	}
+	r.window = r.k.cfg.Window
+	if known.Window > 0 {
+		r.window = known.Window
+	}
+	if a.Window > 0 {
+		r.window = a.Window
+	}
+	r.compact, r.zone = r.window < compactBelow, a.Location()
+	if r.ts, err = r.k.toolsetOf(a, r.compact); err != nil {
+		return err
+	}
+	return r.fitFixed()
+}
+
+// fitFixed computes the window's marks for the present blocks.
+func (r *run) fitFixed() error {
+	factor := r.factor()
+	tools := tokens(r.ts.tokens(), factor)
+	fixed := tokens(r.ts.tokens()+r.k.prefix(r.st, r.compact).Tokens+requestTokens, factor)
+	r.win = newWindow(r.window, fixed, r.st.Agent.Policy)
+	system := tokens(r.k.cfg.Counter.Text(instructions(&r.st.Agent, r.compact)), factor)
+	return r.win.check(tools, system, fixed-tools-system)
+}
+
+// factor is what counts are multiplied with to get the provider's tokens.
+func (r *run) factor() float64 { return r.k.cfg.Counter.Factor(r.name) }
+
+func tokens(counted int, factor float64) int { return int(float64(counted)*factor + 0.999) }
+
+// takenIn reports whether the event is in the log already: an earlier run of its turn was interrupted.
+func (r *run) takenIn() bool {
+	own := func(e memgpt.Entry) bool {
+		return e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type
+	}
+	return r.w.Event.Step > 0 || slices.ContainsFunc(r.st.Queue, own) || r.st.Asked != nil && own(*r.st.Asked)
+}
+
+func (r *run) eventEntry() memgpt.Entry {
+	m := r.w.Event.Message
+	m.Type = r.w.Event.Type
+	if m.Role == "" {
+		m.Role = memgpt.RoleSystem
+	}
+	e := r.newEntry(m, 0)
+	e.Time = r.w.Event.Created
+	return e
+}
+
+func (r *run) newEntry(m memgpt.Message, step int) memgpt.Entry {
+	return memgpt.Entry{ID: r.k.cfg.NewID("message"), Tenant: r.st.Thread.Tenant, Agent: r.st.Agent.ID,
+		Thread: r.st.Thread.ID, Turn: r.turn.ID, Step: step, Time: r.k.cfg.Now(), Message: m}
+}
+
+// append puts an entry at the end of the working copy's queue.
+func (r *run) append(e memgpt.Entry) { r.insert(len(r.st.Queue), e) }
+
+// insert puts an entry into the queue among those that are not committed yet, and numbers them.
+func (r *run) insert(at int, e memgpt.Entry) {
+	r.st.Queue = slices.Insert(r.st.Queue, at, e)
+	r.pend.entries = append(r.pend.entries, e)
+	first := len(r.st.Queue) - len(r.pend.entries)
+	th := &r.st.Thread
+	th.Next = r.w.State.Thread.Next
+	for i := first; i < len(r.st.Queue); i++ {
+		q := &r.st.Queue[i]
+		q.Seq = th.Next
+		th.Next++
+		if q.Message.Role == memgpt.RoleUser {
+			th.Asked, r.st.Asked = q.Seq, nil
+		}
+	}
+	copy(r.pend.entries, r.st.Queue[first:])
+}
+
+// answerOpenCalls gives a result to each call that was started and whose result never came. Calls run in order and each
+// is committed before it starts: the first open one may have happened, those after it did not.
+func (r *run) answerOpenCalls() {
+	for i, c := range r.st.Thread.Open {
+		text := "not run: the process was interrupted before this call started; call again if it is still needed"
+		if i == 0 {
+			text = "interrupted: the process ended while this call ran; it may or may not have happened." +
+				" Find out before you call again"
+		}
+		m := memgpt.Message{Role: memgpt.RoleTool, Origin: memgpt.OriginSystem,
+			Parts: memgpt.Parts{memgpt.Result{CallID: c.CallID, Name: c.Name, Text: text, Failed: true}}}
+		r.append(r.newEntry(m, r.step))
+	}
+	r.st.Thread.Open = nil
+}
+
+func (r *run) ended() bool { return r.done }
+
+// userTurn reports whether a user began the turn.
+func (r *run) userTurn() bool { return r.w.Event.Type == memgpt.EventUser }
+
+func (r *run) emit(u memgpt.Update) {
+	if r.w.Emit != nil {
+		r.w.Emit(u)
+	}
+}
+
+func (r *run) flag(name string) {
+	if !slices.Contains(r.turn.Flags, name) {
+		r.turn.Flags = append(slices.Clip(r.turn.Flags), name)
+	}
+}
+
+// stop ends the turn after the step under way.
+func (r *run) stop(why memgpt.StopReason) {
+	if !r.done {
+		r.done, r.turn.Stop = true, why
+	}
+}
+
+// fail ends the turn for an error. A cancel and a model that failed are ends like others; what can't be committed is the
+// caller's.
+func (r *run) fail(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case memgpt.CodeOf(cause) == memgpt.CodeCancelled:
+		ctx = context.WithoutCancel(ctx)
+		r.turn.State, r.turn.Stop = memgpt.TurnCancelled, memgpt.StopCancelled
+		return r.close(ctx, "The user cancelled what stands above. Do not answer it.")
+	case ctx.Err() != nil, !modelFailed(err):
+		return err
+	}
+	r.turn.State, r.turn.Stop, r.turn.Error = memgpt.TurnFailed, stopFor(err), err.Error()
+	return r.close(ctx, "No answer could be given to what stands above: the model failed.")
+}
+
+// modelFailed tells errors that end a turn from those that leave its event pending.
+func modelFailed(err error) bool {
+	switch memgpt.CodeOf(err) {
+	case memgpt.CodeModelOverflow, memgpt.CodeModelRequest, memgpt.CodeModelAuth, memgpt.CodeModelQuota, memgpt.CodeModelLimit,
+		memgpt.CodeModelDown, memgpt.CodeModelTimeout, memgpt.CodeModelEmpty, memgpt.CodeModelCut, memgpt.CodeWindow,
+		memgpt.CodeInvalid:
+		return true
+	}
+	return false
+}
+
+func stopFor(err error) memgpt.StopReason {
+	switch memgpt.CodeOf(err) {
+	case memgpt.CodeModelCut:
+		return memgpt.StopTruncated
+	case memgpt.CodeModelEmpty:
+		return memgpt.StopEmpty
+	}
+	return memgpt.StopModel
+}
