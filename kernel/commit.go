@@ -77,7 +77,7 @@ func (r *run) build() *store.Commit {
 	turn := r.turn
 	turn.Spoke += len(r.pend.spoken)
 	c.Turns = []memgpt.Turn{turn}
-	c.Release = r.done && (r.settled || !r.flushLater()) && (r.w.More == nil || !r.w.More())
+	c.Release = r.done && (r.settled || !r.flushLater()) && !r.more()
 	return c
 }
 
@@ -203,6 +203,16 @@ func (r *run) endTurn(now time.Time) {
 // flushLater reports whether a flush follows the end of the turn.
 func (r *run) flushLater() bool { return r.turn.State == memgpt.TurnDone && r.flushDue() }
 
+// more reports whether another event waits for the conversation, so that the lease is kept. The host is asked once: what
+// it answered binds it.
+func (r *run) more() bool {
+	if !r.moreAsked {
+		r.moreAsked = true
+		r.moreWaits = r.w.More != nil && r.w.More()
+	}
+	return r.moreWaits
+}
+
 // settle flushes after the end of the turn where that is due: the answer is out, nobody waits for the summary. What goes
 // wrong here does not spoil the turn.
 func (r *run) settle(ctx context.Context) error {
@@ -220,7 +230,7 @@ func (r *run) settle(ctx context.Context) error {
 
 // release ends the lease if the last commit did not.
 func (r *run) release(ctx context.Context) error {
-	if r.released || r.w.More != nil && r.w.More() {
+	if r.released || r.more() {
 		return nil
 	}
 	_, err := r.k.cfg.Store.Commit(context.WithoutCancel(ctx), &store.Commit{Now: r.k.cfg.Now(), Lease: &r.w.Lease, Release: true})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,6 @@ func (r *run) runOutside(ctx context.Context, entry string, i int) error {
 	}
 	c := &r.calls[i]
 	c.text, c.failed = r.perform(ctx, c)
-	r.st.Thread.Open = r.st.Thread.Open[1:]
 	r.answer(c)
 	return r.commitPart(context.WithoutCancel(ctx)) // it happened: its result is kept also by a turn that is cancelled
 }
@@ -132,8 +132,9 @@ func firstFrame(stack []byte) string {
 	return "place unknown"
 }
 
-// answer appends the result of a call.
+// answer appends the result of a call, which so is no longer open.
 func (r *run) answer(c *call) {
+	r.st.Thread.Open = slices.DeleteFunc(slices.Clone(r.st.Thread.Open), func(o memgpt.OpenCall) bool { return o.CallID == c.ID })
 	if c.failed && c.tool != nil && c.tool.Effect == memgpt.EffectMemory && editsBlocks(c.Name) {
 		r.flag("memory_write_failed")
 	}

@@ -31,7 +31,8 @@ const importBatch = 500
 // Import appends lines to the log of a thread, with their own times, and moves the head past them: what stood in the
 // queue is folded first, as in any eviction, and one notice in the queue says what came. No model is asked about the
 // imported text. A line imported before (same id, else same speaker, text, time and occurrence) is skipped, so that an
-// import that was interrupted is simply run again. It needs the thread's lease and no event.
+// import that was interrupted is simply run again. It needs the thread's lease, which it
+// keeps, and no event.
 func (k *Kernel) Import(ctx context.Context, w *memgpt.Work, lines []Line) (Imported, error) {
 	var done Imported
 	r := &run{k: k, w: w, scale: 1}
@@ -45,7 +46,7 @@ func (k *Kernel) Import(ctx context.Context, w *memgpt.Work, lines []Line) (Impo
 	}
 	done.Skipped = len(lines) - len(fresh)
 	if len(fresh) == 0 {
-		return done, r.release(ctx)
+		return done, nil
 	}
 	if n := len(r.st.Queue); n > 0 {
 		if err := r.flushOldest(ctx, r.measure(r.st), n); err != nil {
@@ -147,9 +148,5 @@ func (r *run) announce(ctx context.Context, done Imported) error {
 	if err := r.restate(ctx, r.st.Thread.Summary.Failed); err != nil {
 		return err
 	}
-	r.done = true
-	if err := r.commitPart(ctx); err != nil {
-		return err
-	}
-	return r.release(ctx)
+	return r.commitPart(ctx)
 }

@@ -39,6 +39,8 @@ type run struct {
 	settled  bool // the event was consumed
 	released bool // the lease was ended
 	retries  retries
+
+	moreAsked, moreWaits bool // see more
 }
 
 // retries counts what is tried again in one turn.

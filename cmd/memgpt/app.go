@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"time"
+
+	"memgpt"
+	"memgpt/config"
+	"memgpt/host"
+	"memgpt/kernel"
+	"memgpt/memtool"
+	"memgpt/retrieve"
+	"memgpt/store"
+	"memgpt/store/sqlite"
+	"memgpt/token"
+	"memgpt/tool"
+)
+
+// app is what the commands share: settings, and the parts that they wire together.
+type app struct {
+	streams
+	getenv     func(string) string
+	agentName  string
+	threadName string
+
+	cfg    config.Config
+	store  *sqlite.Store
+	search *retrieve.Searcher
+	model  memgpt.Model
+	kernel *kernel.Kernel
+	host   *host.Host
+}
+
+// open opens the store. A store that is made is said, with its place.
+func (a *app) open(ctx context.Context) error {
+	var err error
+	if a.cfg, err = config.Read(a.getenv); err != nil {
+		return err
+	}
+	if _, err := os.Stat(a.cfg.Database()); os.IsNotExist(err) {
+		a.say("data directory is new: %s", a.cfg.Home)
+	}
+	if a.store, err = sqlite.Open(ctx, sqlite.Config{Path: a.cfg.Database()}); err != nil {
+		return err
+	}
+	a.search, err = retrieve.New(retrieve.Config{Index: a.store, Store: a.store})
+	return err
+}
+
+// start opens the store and wires what runs agents.
+func (a *app) start(ctx context.Context) error {
+	if err := a.open(ctx); err != nil {
+		return err
+	}
+	var err error
+	if a.model, err = a.pickModel(ctx); err != nil {
+		return err
+	}
+	if a.kernel, err = newKernel(a.store, a.search, a.model, a.cfg.Window, newID); err != nil {
+		return err
+	}
+	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
+		Report: func(err error) { a.say("%v", err) }})
+	return err
+}
+
+func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
+	count, err := token.New(token.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return kernel.New(kernel.Config{
+		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Now: time.Now, NewID: newID,
+		Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
+		System: func(compact, native bool) ([]tool.Tool, error) {
+			return memtool.Tools(memtool.Form{Compact: compact, Native: native})
+		},
+	})
+}
+
+// newID is safe for concurrent use, since the source of chance and the clock are.
+func newID(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) }
+
+// close ends running turns at a clean point and closes the store.
+func (a *app) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if a.host != nil {
+		if err := a.host.Close(ctx); err != nil {
+			a.say("close: %v", err)
+		}
+	}
+	if a.store != nil {
+		if err := a.store.Close(); err != nil {
+			a.say("close: %v", err)
+		}
+	}
+}
+
+// say tells the person at the terminal something, on standard error.
+func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
+
+// agent returns the agent of the command line, made if there is none, with the settings that the environment gives.
+func (a *app) agent(ctx context.Context) (memgpt.Agent, memgpt.Thread, error) {
+	agent, err := a.host.Agent(ctx, "", a.agentName, host.AgentTemplate{
+		Agent: memgpt.Agent{Zone: a.cfg.Zone, Heartbeat: a.cfg.Heartbeat}})
+	if err != nil {
+		return agent, memgpt.Thread{}, err
+	}
+	if a.cfg.Heartbeat != agent.Heartbeat {
+		agent.Heartbeat = a.cfg.Heartbeat
+		if _, err = a.store.Commit(ctx, &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{agent}}); err != nil {
+			return agent, memgpt.Thread{}, fmt.Errorf("set the heartbeat of agent %s: %w", agent.Name, err)
+		}
+		agent.Version++
+	}
+	if err := a.host.Heartbeats(ctx, agent); err != nil {
+		return agent, memgpt.Thread{}, err
+	}
+	th, err := a.host.Thread(ctx, agent, a.threadName)
+	return agent, th, err
+}
+
+// known returns the agent of the command line, which must exist, for commands that only read.
+func (a *app) known(ctx context.Context) (memgpt.Agent, error) {
+	agent, err := a.store.AgentNamed(ctx, "", a.agentName)
+	if memgpt.CodeOf(err) == memgpt.CodeNotFound {
+		return agent, fmt.Errorf("there is no agent %q in %s; memgpt run --agent %s makes it", a.agentName, a.cfg.Home, a.agentName)
+	}
+	return agent, err
+}
+
+// thread returns the agent's conversation of the command line, which must exist.
+func (a *app) thread(ctx context.Context, agent memgpt.Agent) (memgpt.Thread, error) {
+	threads, err := a.store.Threads(ctx, agent.Tenant, agent.ID)
+	if err != nil {
+		return memgpt.Thread{}, err
+	}
+	for _, t := range threads {
+		if t.Name == a.threadName {
+			return t, nil
+		}
+	}
+	return memgpt.Thread{}, fmt.Errorf("agent %s has no conversation %q", agent.Name, a.threadName)
+}

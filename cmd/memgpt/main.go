@@ -1,0 +1,64 @@
+// Command memgpt gives a language model an operating system's memory: chat with an agent, run one message through it,
+// search and read what it remembers.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	_ "time/tzdata" // agents have zones also where the system has no table of them
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Getenv)
+	stop()
+	os.Exit(code)
+}
+
+// streams are where a command reads and writes. Standard output holds results alone.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// errQuiet ends the program with status 1 when everything was said.
+var errQuiet = errors.New("failed")
+
+// run runs one command line and returns the exit status.
+func run(ctx context.Context, args []string, s streams, getenv func(string) string) int {
+	cmd := newRoot(s, getenv)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !errors.Is(err, errQuiet) {
+		_, _ = fmt.Fprintf(s.err, "memgpt: %v\n", err)
+	}
+	return 1
+}
+
+func newRoot(s streams, getenv func(string) string) *cobra.Command {
+	root := &cobra.Command{
+		Use: "memgpt", Short: "an operating system's memory for language models",
+		Long: "memgpt runs agents that page their own memory: a small main context, and an external one that never forgets.\n" +
+			"Everything is kept in one file of storage (MEMGPT_HOME). Without a configured model it looks for a local one,\n" +
+			"else it uses a rule-based stand-in, and says so.",
+		SilenceUsage: true, SilenceErrors: true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	a := &app{streams: s, getenv: getenv}
+	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
+	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand())
+	return root
+}

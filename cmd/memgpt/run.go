@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"memgpt"
+	"memgpt/host"
+)
+
+// maxInput bounds what is read from standard input as one message: more is a file to be loaded, not a message.
+const maxInput = 64 << 20
+
+func (a *app) runCommand() *cobra.Command {
+	var text string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "run", Short: "send one message and print what the agent says", Args: cobra.NoArgs,
+		Long: "run sends one message, from -m or standard input, and prints what the agent says once it is stored.\n" +
+			"It exits with 0 when the turn ended well. An agent that doesn't exist is made.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("message") {
+				data, err := io.ReadAll(io.LimitReader(bufio.NewReader(a.in), maxInput+1))
+				if err != nil {
+					return fmt.Errorf("read the message from standard input: %w", err)
+				}
+				if len(data) > maxInput {
+					return fmt.Errorf("read the message from standard input: it is longer than %d MiB", maxInput>>20)
+				}
+				text = string(data)
+			}
+			defer a.close()
+			return a.runOnce(cmd.Context(), text, asJSON)
+		},
+	}
+	cmd.Flags().StringVarP(&text, "message", "m", "", "the message; without it standard input is one message")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one update a line instead")
+	a.threadFlag(cmd)
+	return cmd
+}
+
+func (a *app) threadFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.threadName, "thread", host.MainThread, "name of the conversation")
+}
+
+func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
+	if err := a.start(ctx); err != nil {
+		return err
+	}
+	a.banner()
+	agent, th, err := a.agent(ctx)
+	if err != nil {
+		return err
+	}
+	text = trimNewline(text)
+	turn, err := a.host.Send(ctx, host.Message{Agent: agent.ID, Thread: th.ID,
+		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)})
+	if err != nil {
+		return err
+	}
+	for u := range turn.Updates(ctx) {
+		if err := a.print(u, asJSON); err != nil {
+			return err
+		}
+	}
+	record, err := turn.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
+	}
+	return a.verdict(record)
+}
+
+// print writes one update: what the agent says to standard output, what a person should know to standard error.
+func (a *app) print(u memgpt.Update, asJSON bool) error {
+	if asJSON {
+		return writeJSON(a.out, describe(u))
+	}
+	switch u := u.(type) {
+	case memgpt.Spoke:
+		_, err := fmt.Fprintln(a.out, u.Text)
+		return err
+	case memgpt.Warned:
+		a.say("warning: %s", u.Text)
+	}
+	return nil
+}
+
+// verdict tells how a turn ended, where it did not end well.
+func (a *app) verdict(t memgpt.Turn) error {
+	if t.Stop == memgpt.StopSilent {
+		a.say("the agent ended its turn without a word")
+	}
+	if t.State == memgpt.TurnDone && t.Stop.Good() {
+		return nil
+	}
+	if t.Error != "" {
+		a.say("the turn %s (%s): %s", t.State, t.Stop, t.Error)
+	} else {
+		a.say("the turn ended early: %s", t.Stop)
+	}
+	return errQuiet
+}
+
+func trimNewline(s string) string {
+	for len(s) > 0 && (s[len(s)-1] == '\n' || s[len(s)-1] == '\r') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,89 @@
+// Package config reads the settings of the command line from the environment. It is imported by cmd/memgpt alone: the
+// library is configured in Go.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config holds the settings. Zero values mean that nothing was set.
+type Config struct {
+	Home      string        // data directory (MEMGPT_HOME); never empty
+	Model     string        // model's name, or "offline" (MEMGPT_MODEL)
+	Window    int           // tokens (MEMGPT_WINDOW)
+	Heartbeat time.Duration // interval of timer heartbeats (MEMGPT_HEARTBEAT)
+	BaseURL   string        // OPENAI_BASE_URL
+	APIKey    string        // OPENAI_API_KEY
+	Zone      string        // IANA name of the machine's time zone; "" when unknown
+}
+
+// Read reads the settings. It fails for values that can't be read, naming the variable.
+func Read(getenv func(string) string) (Config, error) {
+	c := Config{
+		Home: getenv("MEMGPT_HOME"), Model: strings.TrimSpace(getenv("MEMGPT_MODEL")),
+		BaseURL: strings.TrimSpace(getenv("OPENAI_BASE_URL")), APIKey: strings.TrimSpace(getenv("OPENAI_API_KEY")),
+		Zone: zone(getenv),
+	}
+	var err error
+	if c.Home == "" {
+		if c.Home, err = dataDir(getenv); err != nil {
+			return c, err
+		}
+	}
+	if v := getenv("MEMGPT_WINDOW"); v != "" {
+		if c.Window, err = strconv.Atoi(v); err != nil || c.Window <= 0 {
+			return c, fmt.Errorf("MEMGPT_WINDOW is %q: set it to a number of tokens, such as 8192", v)
+		}
+	}
+	if v := getenv("MEMGPT_HEARTBEAT"); v != "" && v != "0" {
+		if c.Heartbeat, err = time.ParseDuration(v); err != nil || c.Heartbeat < 0 {
+			return c, fmt.Errorf("MEMGPT_HEARTBEAT is %q: set it to a duration, such as 30m", v)
+		}
+	}
+	return c, nil
+}
+
+// Database is the path of the store's file.
+func (c Config) Database() string { return filepath.Join(c.Home, "memgpt.db") }
+
+// dataDir is the user's data directory by the custom of the system.
+func dataDir(getenv func(string) string) (string, error) {
+	if dir := getenv("XDG_DATA_HOME"); dir != "" && filepath.IsAbs(dir) {
+		return filepath.Join(dir, "memgpt"), nil
+	}
+	if runtime.GOOS == "windows" {
+		if dir := getenv("LocalAppData"); dir != "" {
+			return filepath.Join(dir, "memgpt"), nil
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place for the data: %w; set MEMGPT_HOME to a directory", err)
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(home, "Library", "Application Support", "memgpt"), nil
+	}
+	return filepath.Join(home, ".local", "share", "memgpt"), nil
+}
+
+// zone names the machine's time zone: TZ, else where the system's link points to.
+func zone(getenv func(string) string) string {
+	name := strings.TrimPrefix(getenv("TZ"), ":")
+	if name == "" {
+		target, err := filepath.EvalSymlinks("/etc/localtime")
+		if err != nil {
+			return ""
+		}
+		_, name, _ = strings.Cut(filepath.ToSlash(target), "zoneinfo/")
+	}
+	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
+		return ""
+	}
+	return name
+}

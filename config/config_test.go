@@ -1,0 +1,54 @@
+package config
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func env(pairs ...string) func(string) string {
+	return func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func TestRead(t *testing.T) {
+	got, err := Read(env("MEMGPT_HOME", "h", "MEMGPT_MODEL", " offline ", "MEMGPT_WINDOW", "4096", "MEMGPT_HEARTBEAT", "90s",
+		"OPENAI_BASE_URL", "http://localhost:1/v1", "OPENAI_API_KEY", "k", "TZ", "Asia/Shanghai"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{Home: "h", Model: "offline", Window: 4096, Heartbeat: 90 * time.Second, BaseURL: "http://localhost:1/v1",
+		APIKey: "k", Zone: "Asia/Shanghai"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestReadNamesWhatIsWrong(t *testing.T) {
+	for name, value := range map[string]string{"MEMGPT_WINDOW": "many", "MEMGPT_HEARTBEAT": "5"} {
+		if _, err := Read(env("MEMGPT_HOME", "h", name, value)); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s=%s: error %v doesn't name it", name, value, err)
+		}
+	}
+	if _, err := Read(env("MEMGPT_HOME", "h", "MEMGPT_WINDOW", "-1")); err == nil {
+		t.Error("a negative window was taken")
+	}
+}
+
+func TestDataDirFollowsTheUser(t *testing.T) {
+	got, err := Read(env("XDG_DATA_HOME", "/data"))
+	if err != nil || got.Home != "/data/memgpt" {
+		t.Errorf("home is %q, %v", got.Home, err)
+	}
+	if got, err = Read(env("TZ", "No/Where", "MEMGPT_HOME", "h")); err != nil || got.Zone != "" {
+		t.Errorf("zone is %q, %v", got.Zone, err)
+	}
+}

@@ -1,0 +1,62 @@
+package memtool
+
+import (
+	"memgpt"
+	"memgpt/tool"
+)
+
+// line is a stored text as it is quoted: one JSON object on one line, so that nothing in a text can pass for another
+// line. Fields stand in the order in which they are shown.
+type line struct {
+	ID           string         `json:"id"`
+	Kind         memgpt.DocKind `json:"kind"`
+	Asked        bool           `json:"asked,omitempty"`
+	Time         string         `json:"time"`
+	Conversation string         `json:"conversation,omitempty"`
+	Role         memgpt.Role    `json:"role,omitempty"`
+	Type         string         `json:"type,omitempty"`
+	Name         string         `json:"name,omitempty"`
+	Tags         []string       `json:"tags,omitempty"`
+	Source       string         `json:"source,omitempty"`
+	SupersededBy string         `json:"superseded_by,omitempty"`
+	Calls        []madeCall     `json:"calls,omitempty"`
+	Text         string         `json:"text"`
+	Cut          bool           `json:"cut,omitempty"`
+	Offset       *int           `json:"offset,omitempty"`
+	Length       int            `json:"length,omitempty"` // of the whole text, in characters
+}
+
+// madeCall is a call in an assistant's message.
+type madeCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments,omitempty"`
+}
+
+// hit quotes a text found, cut to where it meets the query.
+func (c call) hit(h tool.Hit, query string) line {
+	l := line{ID: h.ID, Kind: h.Kind, Time: memgpt.FormatTime(h.Time, c.Now().Location())}
+	if h.Kind == memgpt.KindPassage {
+		l.Tags, l.Source = h.Tags, h.Source
+	} else {
+		l.Conversation, l.Role, l.Name = h.Thread, h.Role, h.Author
+	}
+	l.cut(h.Text, query, c.excerpt)
+	return l
+}
+
+// cut sets the text: whole if it has at most max characters, else those around the best place for the query.
+func (l *line) cut(text, query string, max int) {
+	l.Text = text
+	if len(text) <= max {
+		return
+	}
+	length := memgpt.Runes(text)
+	if length <= max {
+		return
+	}
+	at := excerptAt(text, query, max)
+	l.Text, l.Cut, l.Length = substring(text, at, at+max), true, length
+	if at > 0 {
+		l.Offset = &at
+	}
+}

@@ -1,0 +1,242 @@
+package openai
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"memgpt"
+)
+
+// knownWindows are windows of well-known hosted models in tokens, by the beginning of their names; the first that fits
+// counts. Sources: the providers' own pages of models (OpenAI, Anthropic, Google, DeepSeek, xAI), as of autumn 2025;
+// where later models of a name differ, they are larger. Newer names than these are left to the user or the server.
+var knownWindows = []struct {
+	prefix string
+	tokens int
+}{
+	{"gpt-5-chat", 128_000}, {"gpt-5.1-chat", 128_000}, {"gpt-5.2-chat", 128_000}, {"gpt-5.3-chat", 128_000},
+	{"gpt-5.3-codex-spark", 128_000}, {"gpt-5", 400_000},
+	{"gpt-4.1", 1_047_576}, {"gpt-4o", 128_000}, {"chatgpt-4o", 128_000}, {"gpt-4-turbo", 128_000},
+	{"gpt-4-32k", 32_768}, {"gpt-4", 8_192}, {"gpt-3.5-turbo", 16_385},
+	{"o1-mini", 128_000}, {"o1-preview", 128_000}, {"o1", 200_000}, {"o3", 200_000}, {"o4-mini", 200_000},
+	{"claude-", 200_000},
+	{"gemini-2", 1_048_576},
+	{"deepseek-chat", 128_000}, {"deepseek-reasoner", 128_000},
+	{"grok-3", 131_072}, {"grok-4", 256_000},
+}
+
+// ollamaWindow is the context that Ollama gives a model on a machine with little graphics memory, if nobody sets another
+// (its documentation, "Context length", 2026): what is over it is cut without a word.
+const ollamaWindow = 4096
+
+func knownWindow(model string) int {
+	name := strings.ToLower(model)
+	name = name[strings.LastIndexByte(name, '/')+1:] // OpenRouter: "openai/gpt-4o"
+	for _, k := range knownWindows {
+		if strings.HasPrefix(name, k.prefix) {
+			return k.tokens
+		}
+	}
+	return 0
+}
+
+// tokenizerOf names the tokenizer of OpenAI's models (tiktoken's table of models).
+func tokenizerOf(model string) string {
+	name := strings.ToLower(model)
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, prefix := range []string{"gpt-5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4"} {
+		if strings.HasPrefix(name, prefix) {
+			return "o200k_base"
+		}
+	}
+	if strings.HasPrefix(name, "gpt-4") || strings.HasPrefix(name, "gpt-3.5") {
+		return "cl100k_base"
+	}
+	return ""
+}
+
+// listed is a model as GET /v1/models lists it, with the extras of those who tell the window there.
+type listed struct {
+	ID     label `json:"id"`
+	Type   label `json:"type"`  // LM Studio: llm, vlm, embeddings
+	State  label `json:"state"` // LM Studio: loaded, not-loaded
+	MaxLen int   `json:"max_model_len"`
+	Meta   struct {
+		Ctx int `json:"n_ctx"`
+	} `json:"meta"`
+	ContextLength int `json:"context_length"`
+	ContextWindow int `json:"context_window"`
+	Loaded        int `json:"loaded_context_length"`
+	MaxContext    int `json:"max_context_length"`
+}
+
+// window returns the window that a list tells: llama.cpp, vLLM, LM Studio (the loaded one first), OpenRouter and
+// Together, Groq, Mistral.
+func (l *listed) window() int {
+	for _, n := range []int{l.Meta.Ctx, l.MaxLen, l.Loaded, l.ContextLength, l.ContextWindow, l.MaxContext} {
+		if n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// noChat matches names of models that don't chat: embedders, rerankers, speech, pictures, moderation.
+var noChat = regexp.MustCompile(`embed|rerank|\bbge-|\be5-|minilm|\bgte-|nomic|whisper|\btts|dall-e|image|moderation|transcribe|audio|realtime|sora|davinci|babbage|clip`)
+
+func (l *listed) chats() bool {
+	return l.ID != "" && l.Type != "embeddings" && !noChat.MatchString(strings.ToLower(string(l.ID)))
+}
+
+// endpoint is a place to ask about models.
+type endpoint struct {
+	base    *url.URL
+	key     string
+	headers map[string]string
+	client  *http.Client
+}
+
+// get reads JSON from a path below the base, or below the host if it begins with a slash. It returns the status, and
+// an error where that is not 200 or the body is not JSON.
+func (e *endpoint) get(ctx context.Context, name string, into any) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at(e.base, name), nil)
+	if err != nil {
+		return 0, fmt.Errorf("ask for %s: %w", name, err)
+	}
+	authorize(req, e.key, e.headers)
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("ask %s for %s: %w", e.base.Host, name, plain(err))
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := readAll(io.LimitReader(resp.Body, 8<<20))
+	if err != nil {
+		return resp.StatusCode, fmt.Errorf("read %s of %s: %w", name, e.base.Host, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		w := readError(body)
+		return resp.StatusCode, &memgpt.Error{Code: w.judge(resp.StatusCode).Code,
+			Text: fmt.Sprintf("ask %s for %s: status %d: %s", e.base.Host, name, resp.StatusCode, w.text)}
+	}
+	var wrong *json.UnmarshalTypeError
+	if err := json.Unmarshal(body, into); err != nil && !errors.As(err, &wrong) { // an odd field is left out
+		return resp.StatusCode, fmt.Errorf("read %s of %s: %w", name, e.base.Host, err)
+	}
+	return resp.StatusCode, nil
+}
+
+// list returns the models that a server lists.
+func (e *endpoint) list(ctx context.Context, name string) ([]listed, int, error) {
+	var page struct {
+		Data []listed `json:"data"`
+	}
+	status, err := e.get(ctx, name, &page)
+	return page.Data, status, err
+}
+
+// window looks a model's window up: in the list of models; on a machine near by where llama.cpp, LM Studio and Ollama
+// tell it; in the table of known ones. 0 when unknown. The error is that of the list.
+func (e *endpoint) window(ctx context.Context, model string) (int, error) {
+	list, _, err := e.list(ctx, "models")
+	if n := windowIn(list, model); n > 0 {
+		return n, nil
+	}
+	if err == nil && near(e.base.Hostname()) {
+		for _, ask := range []func(context.Context, string) int{e.propsWindow, e.studioWindow, e.ollamaWindow} {
+			if n := ask(ctx, model); n > 0 {
+				return n, nil
+			}
+		}
+	}
+	if n := knownWindow(model); n > 0 {
+		return n, nil
+	}
+	return 0, err
+}
+
+// windowIn finds a model in a list; a list of one answers for any name, since a server of one model takes any.
+func windowIn(list []listed, model string) int {
+	for i := range list {
+		if string(list[i].ID) == model || len(list) == 1 {
+			return list[i].window()
+		}
+	}
+	return 0
+}
+
+// propsWindow asks llama.cpp; the figure is that of one slot.
+func (e *endpoint) propsWindow(ctx context.Context, _ string) int {
+	var props struct {
+		Settings struct {
+			Ctx int `json:"n_ctx"`
+		} `json:"default_generation_settings"`
+	}
+	if _, err := e.get(ctx, "/props", &props); err != nil {
+		return 0
+	}
+	return max(props.Settings.Ctx, 0)
+}
+
+// studioWindow asks LM Studio, which tells the window of a loaded model.
+func (e *endpoint) studioWindow(ctx context.Context, model string) int {
+	list, _, err := e.list(ctx, "/api/v0/models")
+	if err != nil {
+		return 0
+	}
+	return windowIn(list, model)
+}
+
+// ollamaWindow asks Ollama, which tells the window of a running model; one that is not running will get the default.
+func (e *endpoint) ollamaWindow(ctx context.Context, model string) int {
+	var running struct {
+		Models *[]struct {
+			Name    string `json:"name"`
+			Context int    `json:"context_length"`
+		} `json:"models"`
+	}
+	if _, err := e.get(ctx, "/api/ps", &running); err != nil || running.Models == nil {
+		return 0
+	}
+	for _, m := range *running.Models {
+		if strings.TrimSuffix(m.Name, ":latest") == strings.TrimSuffix(model, ":latest") && m.Context > 0 {
+			return m.Context
+		}
+	}
+	return ollamaWindow
+}
+
+// near reports whether a host is this machine or one of a private network.
+func near(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".local") || !strings.Contains(host, ".") && ip == nil ||
+		ip != nil && (ip.IsLoopback() || ip.IsPrivate())
+}
+
+// lookTimeout bounds the look-ups at an endpoint that the user named.
+const lookTimeout = 5 * time.Second
+
+// Window looks the window of the configured model up at the endpoint and in a table of known models, and Capabilities
+// tells it from then on. A configured window is returned as it is, without a look. 0 is unknown, with an error if the
+// endpoint could not be asked.
+func (m *Model) Window(ctx context.Context) (int, error) {
+	if m.cfg.Window > 0 {
+		return m.cfg.Window, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	e := &endpoint{base: m.base, key: m.cfg.APIKey, headers: m.cfg.Headers, client: m.client}
+	n, err := e.window(ctx, m.cfg.Model)
+	if n > 0 {
+		m.window.Store(int64(n))
+	}
+	return n, err
+}

@@ -1,0 +1,418 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"memgpt"
+)
+
+// encoder writes the body of a request. It writes JSON by itself: text stands as it is, without \u escapes of anything
+// but control characters, and the body is made in one piece of memory, since thousands of them may be under way.
+type encoder struct {
+	b   []byte
+	cfg *Config
+	sh  shape
+	ids wireIDs
+}
+
+// encode returns the body of a request. The request is not changed, and nothing of it is kept.
+func encode(req *memgpt.Request, model string, cfg *Config, sh shape) []byte {
+	e := &encoder{b: make([]byte, 0, sizeOf(req)), cfg: cfg, sh: sh}
+	e.raw(`{`)
+	if model != "" {
+		e.raw(`"model":`)
+		e.str(model)
+		e.raw(`,`)
+	}
+	e.messages(req.Messages)
+	sent := sh.sent(cfg, req)
+	e.tools(req, sent)
+	switch {
+	case sent.maxTokens && sh.completionTokens:
+		e.raw(`,"max_completion_tokens":` + strconv.Itoa(req.MaxTokens))
+	case sent.maxTokens:
+		e.raw(`,"max_tokens":` + strconv.Itoa(req.MaxTokens))
+	}
+	if sent.stream {
+		e.raw(`,"stream":true`)
+	}
+	if sent.usage {
+		e.raw(`,"stream_options":{"include_usage":true}`)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Extra)) {
+		e.raw(`,`)
+		e.str(name)
+		e.raw(`:`)
+		e.b = append(e.b, cfg.Extra[name]...)
+	}
+	e.raw(`}`)
+	return e.b
+}
+
+// sizeOf guesses the size of a body, a little above it for most texts.
+func sizeOf(req *memgpt.Request) int {
+	n := 512
+	for i := range req.Messages {
+		n += 48
+		for _, p := range req.Messages[i].Parts {
+			switch p := p.(type) {
+			case memgpt.Text:
+				n += len(p.Text) * 9 / 8
+			case memgpt.Call:
+				n += 80 + len(p.Name) + len(p.ID) + len(p.Arguments)*9/8
+			case memgpt.Result:
+				n += 48 + len(p.CallID) + len(p.Text)*9/8
+			case memgpt.Image:
+				n += 64 + len(p.URL) + len(p.Data)*4/3
+			}
+		}
+	}
+	for _, t := range req.Tools {
+		n += 80 + len(t.Name) + len(t.Description)*9/8 + len(t.Parameters)
+	}
+	return n
+}
+
+func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
+
+const hexDigits = "0123456789abcdef"
+
+// str writes a JSON string. NUL is left out and bytes that are no text become U+FFFD, as in memgpt.CleanText.
+func (e *encoder) str(s string) {
+	e.b = append(e.b, '"')
+	e.chars(s)
+	e.b = append(e.b, '"')
+}
+
+func (e *encoder) chars(s string) {
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				e.raw(s[start:i])
+				e.raw("\uFFFD")
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		if c < ' ' || c == '"' || c == '\\' {
+			e.raw(s[start:i])
+			e.escape(c)
+			start = i + 1
+		}
+		i++
+	}
+	e.raw(s[start:])
+}
+
+func (e *encoder) escape(c byte) {
+	switch c {
+	case 0:
+	case '"', '\\':
+		e.b = append(e.b, '\\', c)
+	case '\n':
+		e.raw(`\n`)
+	case '\r':
+		e.raw(`\r`)
+	case '\t':
+		e.raw(`\t`)
+	default:
+		e.b = append(e.b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+	}
+}
+
+func (e *encoder) messages(list []memgpt.Message) {
+	e.raw(`"messages":[`)
+	for i := 0; i < len(list); i++ {
+		parts := list[i].Parts
+		for e.sh.merge && list[i].Role == memgpt.RoleUser && i+1 < len(list) && list[i+1].Role == memgpt.RoleUser {
+			i++
+			parts = slices.Concat(parts, list[i].Parts)
+		}
+		e.message(list[i].Role, parts)
+	}
+	e.b = append(trimComma(e.b), ']')
+}
+
+// trimComma takes the comma after the last element away.
+func trimComma(b []byte) []byte {
+	if b[len(b)-1] == ',' {
+		return b[:len(b)-1]
+	}
+	return b
+}
+
+// message writes a message, or several where it holds several results, each with a comma behind.
+func (e *encoder) message(role memgpt.Role, parts memgpt.Parts) {
+	if role == memgpt.RoleTool {
+		e.results(parts)
+		return
+	}
+	e.raw(`{"role":`)
+	e.str(string(role))
+	e.raw(`,"content":`)
+	calls := countCalls(parts)
+	switch {
+	case e.cfg.Images && role == memgpt.RoleUser && hasImage(parts):
+		e.contentParts(parts)
+	default:
+		e.content(textOf(parts), calls > 0 && role == memgpt.RoleAssistant)
+	}
+	if role == memgpt.RoleAssistant {
+		e.reasoning(parts)
+		if calls > 0 {
+			e.calls(parts)
+		}
+	}
+	e.raw(`},`)
+}
+
+// content writes a text. No content is empty unless there are calls.
+func (e *encoder) content(text string, calls bool) {
+	switch {
+	case text != "":
+		e.str(text)
+	case calls:
+		e.raw(`null`)
+	default:
+		e.raw(`"(empty)"`)
+	}
+}
+
+func countCalls(parts memgpt.Parts) int {
+	n := 0
+	for _, p := range parts {
+		if _, ok := p.(memgpt.Call); ok {
+			n++
+		}
+	}
+	return n
+}
+
+func hasImage(parts memgpt.Parts) bool {
+	return slices.ContainsFunc(parts, func(p memgpt.Part) bool {
+		_, ok := p.(memgpt.Image)
+		return ok
+	})
+}
+
+// textOf returns the text of parts, with a note for each that has none.
+func textOf(parts memgpt.Parts) string {
+	var texts []string
+	for _, p := range parts {
+		if s := partText(p); s != "" {
+			texts = append(texts, s)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// partText returns the words that stand for a part: "" for those that have a place of their own on the wire.
+func partText(p memgpt.Part) string {
+	switch p := p.(type) {
+	case memgpt.Text:
+		return p.Text
+	case memgpt.Image:
+		return fmt.Sprintf("[image %s: not shown, this model can't see images]", describe("", p.MIME, p.URL, len(p.Data)))
+	case memgpt.File:
+		return fmt.Sprintf("[file %s: its contents are not shown]", describe(p.Name, p.MIME, p.URL, len(p.Data)))
+	case memgpt.Unknown:
+		return fmt.Sprintf("[a part of kind %q: not shown]", p.Kind)
+	}
+	return ""
+}
+
+func describe(name, mime, url string, size int) string {
+	var words []string
+	for _, w := range []string{name, mime} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if url != "" && !strings.HasPrefix(url, "data:") {
+		words = append(words, url)
+	}
+	if size > 0 {
+		words = append(words, fmt.Sprintf("%d bytes", size))
+	}
+	return strings.Join(words, ", ")
+}
+
+// contentParts writes content as a list, with images.
+func (e *encoder) contentParts(parts memgpt.Parts) {
+	e.raw(`[`)
+	for _, p := range parts {
+		if img, ok := p.(memgpt.Image); ok {
+			e.image(img)
+		} else if s := partText(p); s != "" {
+			e.raw(`{"type":"text","text":`)
+			e.str(s)
+			e.raw(`},`)
+		}
+	}
+	e.b = append(trimComma(e.b), ']')
+}
+
+func (e *encoder) image(img memgpt.Image) {
+	e.raw(`{"type":"image_url","image_url":{"url":"`)
+	if img.Data == nil {
+		e.chars(img.URL)
+	} else {
+		mime := img.MIME
+		if mime == "" {
+			mime = "image/png"
+		}
+		e.raw("data:")
+		e.chars(mime)
+		e.raw(";base64,")
+		e.b = base64.StdEncoding.AppendEncode(e.b, img.Data)
+	}
+	e.raw(`"}},`)
+}
+
+// reasoning sends reasoning back where the configuration names a field for it.
+func (e *encoder) reasoning(parts memgpt.Parts) {
+	for _, p := range parts {
+		r, ok := p.(memgpt.Reasoning)
+		if !ok || e.cfg.ReasoningField == "" {
+			continue
+		}
+		details := e.cfg.ReasoningField == "reasoning_details"
+		if details && !json.Valid(r.Data) || !details && r.Text == "" {
+			continue
+		}
+		e.raw(`,`)
+		e.str(e.cfg.ReasoningField)
+		e.raw(`:`)
+		if details {
+			e.b = append(e.b, r.Data...)
+		} else {
+			e.str(r.Text)
+		}
+		return
+	}
+}
+
+func (e *encoder) calls(parts memgpt.Parts) {
+	e.raw(`,"tool_calls":[`)
+	e.ids.begin()
+	for _, p := range parts {
+		c, ok := p.(memgpt.Call)
+		if !ok {
+			continue
+		}
+		e.raw(`{"id":`)
+		e.str(e.ids.call(c.ID))
+		e.raw(`,"type":"function","function":{"name":`)
+		e.str(c.Name)
+		e.raw(`,"arguments":`)
+		if args := memgpt.CleanText(c.Arguments); object(args) {
+			e.str(args)
+		} else {
+			e.raw(`"{}"`) // servers fail at arguments in the history that are no object, llama.cpp with status 500
+		}
+		e.raw(`}},`)
+	}
+	e.b = append(trimComma(e.b), ']')
+}
+
+// results writes one message for each result. What else is in a message of a tool becomes part of the first.
+func (e *encoder) results(parts memgpt.Parts) {
+	rest := textOf(parts)
+	for _, p := range parts {
+		r, ok := p.(memgpt.Result)
+		if !ok {
+			continue
+		}
+		text := r.Text
+		if rest != "" {
+			text, rest = strings.TrimPrefix(text+"\n"+rest, "\n"), ""
+		}
+		e.raw(`{"role":"tool","tool_call_id":`)
+		e.str(e.ids.result(r.CallID))
+		e.raw(`,"content":`)
+		e.content(text, false)
+		e.raw(`},`)
+	}
+}
+
+func (e *encoder) tools(req *memgpt.Request, sent sentFields) {
+	if !sent.tools {
+		return
+	}
+	e.raw(`,"tools":[`)
+	for _, t := range req.Tools {
+		e.raw(`{"type":"function","function":{"name":`)
+		e.str(t.Name)
+		if t.Description != "" {
+			e.raw(`,"description":`)
+			e.str(t.Description)
+		}
+		e.raw(`,"parameters":`)
+		if len(t.Parameters) > 0 {
+			e.b = append(e.b, t.Parameters...)
+		} else {
+			e.raw(`{"type":"object","properties":{}}`)
+		}
+		e.raw(`}},`)
+	}
+	e.b = append(trimComma(e.b), ']')
+	if sent.choice {
+		e.raw(`,"tool_choice":`)
+		e.str(string(req.Choice))
+	}
+}
+
+// maxID is the longest id of a call that every provider takes (OpenAI refuses longer ones).
+const maxID = 40
+
+// wireIDs gives calls and their results ids that are unique in a request and at most maxID characters long. An id that is
+// both already stays as it is. The same history gives the same ids, so that prompts stay alike.
+type wireIDs struct {
+	used    map[string]int      // how often an id of ours was met
+	taken   map[string]bool     // ids on the wire
+	pending map[string][]string // ids on the wire that wait for the result, by id of ours
+}
+
+// begin starts a message with calls: results refer to the newest message that has them.
+func (w *wireIDs) begin() {
+	if w.used == nil {
+		w.used, w.taken = map[string]int{}, map[string]bool{}
+	}
+	w.pending = map[string][]string{}
+}
+
+func (w *wireIDs) call(id string) string {
+	wire := id
+	for n := w.used[id]; id == "" || utf8.RuneCountInString(wire) > maxID || w.taken[wire]; n++ {
+		wire = "call_" + memgpt.HashKey(id, strconv.Itoa(n))
+		if !w.taken[wire] {
+			break
+		}
+	}
+	w.used[id]++
+	w.taken[wire] = true
+	w.pending[id] = append(w.pending[id], wire)
+	return wire
+}
+
+func (w *wireIDs) result(id string) string {
+	if list := w.pending[id]; len(list) > 0 {
+		w.pending[id] = list[1:]
+		return list[0]
+	}
+	if id == "" || utf8.RuneCountInString(id) > maxID {
+		return "call_" + memgpt.HashKey(id, "0")
+	}
+	return id
+}

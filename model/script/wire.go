@@ -1,0 +1,252 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+
+	"memgpt"
+)
+
+// head is what a server keeps of a request while its reply is held.
+type head struct {
+	model     string
+	stream    bool
+	usage     bool // stream_options.include_usage
+	maxTokens int
+	prompt    int      // tokens
+	fields    []string // names of the fields of the body
+}
+
+type wireRequest struct {
+	Model         string `json:"model"`
+	Stream        bool   `json:"stream"`
+	StreamOptions struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+	MaxTokens           int           `json:"max_tokens"`
+	MaxCompletionTokens int           `json:"max_completion_tokens"`
+	ToolChoice          any           `json:"tool_choice"`
+	Messages            []wireMessage `json:"messages"`
+	Tools               []struct {
+		Function struct {
+			Name        string          `json:"name"`
+			Description string          `json:"description"`
+			Parameters  json.RawMessage `json:"parameters"`
+		} `json:"function"`
+	} `json:"tools"`
+}
+
+type wireMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  []struct {
+		ID       string `json:"id"`
+		Function struct {
+			Name      string `json:"name"`
+			Arguments string `json:"arguments"`
+		} `json:"function"`
+	} `json:"tool_calls"`
+}
+
+// readRequest reads a body as a request.
+func readRequest(body []byte) (head, *memgpt.Request, error) {
+	var fields map[string]json.RawMessage
+	var w wireRequest
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return head{}, nil, fmt.Errorf("read the body: %w", err)
+	}
+	if err := json.Unmarshal(body, &w); err != nil {
+		return head{}, nil, fmt.Errorf("read the body: %w", err)
+	}
+	h := head{model: w.Model, stream: w.Stream, usage: w.StreamOptions.IncludeUsage, maxTokens: max(w.MaxTokens, w.MaxCompletionTokens)}
+	for name := range fields {
+		h.fields = append(h.fields, name)
+	}
+	req := &memgpt.Request{Model: w.Model, MaxTokens: h.maxTokens}
+	if choice, ok := w.ToolChoice.(string); ok && choice != "auto" {
+		req.Choice = memgpt.Choice(choice)
+	}
+	for _, m := range w.Messages {
+		msg, err := m.read()
+		if err != nil {
+			return head{}, nil, err
+		}
+		req.Messages = append(req.Messages, msg)
+	}
+	for _, t := range w.Tools {
+		req.Tools = append(req.Tools, memgpt.ToolSpec{Name: t.Function.Name, Description: t.Function.Description, Parameters: t.Function.Parameters})
+	}
+	return h, req, nil
+}
+
+func (m *wireMessage) read() (memgpt.Message, error) {
+	msg := memgpt.Message{Role: memgpt.Role(m.Role)}
+	parts, err := readContent(m.Content)
+	if err != nil {
+		return msg, err
+	}
+	if m.Role == string(memgpt.RoleTool) {
+		text := ""
+		for _, p := range parts {
+			if t, ok := p.(memgpt.Text); ok {
+				text += t.Text
+			}
+		}
+		msg.Parts = memgpt.Parts{memgpt.Result{CallID: m.ToolCallID, Text: text}}
+		return msg, nil
+	}
+	for _, c := range m.ToolCalls {
+		parts = append(parts, memgpt.Call{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+	}
+	msg.Parts = parts
+	return msg, nil
+}
+
+func readContent(raw json.RawMessage) (memgpt.Parts, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return memgpt.Parts{memgpt.Text{Text: text}}, nil
+	}
+	var list []struct {
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		ImageURL struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("read a message's content: %w", err)
+	}
+	var parts memgpt.Parts
+	for _, p := range list {
+		if p.Type == "text" {
+			parts = append(parts, memgpt.Text{Text: p.Text})
+		} else {
+			parts = append(parts, memgpt.Image{URL: p.ImageURL.URL})
+		}
+	}
+	return parts, nil
+}
+
+// completion is a whole reply on the wire.
+func (s *Server) completion(h head, r Reply) map[string]any {
+	var text, thinking string
+	var calls []any
+	for _, p := range r.Parts {
+		switch p := p.(type) {
+		case memgpt.Text:
+			text += p.Text
+		case memgpt.Reasoning:
+			thinking += p.Text
+		case memgpt.Call:
+			calls = append(calls, map[string]any{"id": p.ID, "type": "function",
+				"function": map[string]any{"name": p.Name, "arguments": p.Arguments}})
+		}
+	}
+	msg := map[string]any{"role": "assistant", "content": text}
+	if thinking != "" {
+		msg["reasoning_content"] = thinking
+	}
+	if calls != nil {
+		msg["tool_calls"] = calls
+	}
+	choices := []any{map[string]any{"index": 0, "message": msg, "finish_reason": finishName(r.Finish)}}
+	return map[string]any{"id": "chatcmpl-script", "object": "chat.completion", "created": 0, "model": s.name(),
+		"choices": choices, "usage": usageBody(h, r)}
+}
+
+func (s *Server) chunk(delta map[string]any, finish any) map[string]any {
+	return map[string]any{"id": "chatcmpl-script", "object": "chat.completion.chunk", "created": 0, "model": s.name(),
+		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}
+}
+
+func deltaBody(d memgpt.Delta) map[string]any {
+	switch {
+	case d.Call != nil:
+		c := map[string]any{"index": d.Call.Index, "function": map[string]any{"arguments": d.Call.Arguments}}
+		if d.Call.ID != "" {
+			c["id"], c["type"] = d.Call.ID, "function"
+			c["function"] = map[string]any{"name": d.Call.Name, "arguments": d.Call.Arguments}
+		}
+		return map[string]any{"tool_calls": []any{c}}
+	case d.Reasoning != "":
+		return map[string]any{"reasoning_content": d.Reasoning}
+	}
+	return map[string]any{"content": d.Text}
+}
+
+func finishName(f memgpt.Finish) any { return string(f) }
+
+// usageBody reports the scripted usage; where there is none, the counted prompt and one token a byte of the reply.
+func usageBody(h head, r Reply) map[string]any {
+	u := r.Usage
+	if u == (memgpt.Usage{}) {
+		u.Input = h.prompt
+		for _, d := range deltas(r.Parts, 1<<20) {
+			u.Output += len(d.Text) + len(d.Reasoning)
+			if d.Call != nil {
+				u.Output += len(d.Call.Name) + len(d.Call.Arguments)
+			}
+		}
+	}
+	return map[string]any{
+		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
+		"prompt_tokens_details":     map[string]any{"cached_tokens": u.Cached},
+		"completion_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+	}
+}
+
+func errorBody(kind, text string, more map[string]any) map[string]any {
+	e := map[string]any{"message": text, "type": kind}
+	for k, v := range more {
+		e[k] = v
+	}
+	return map[string]any{"error": e}
+}
+
+func failure(status int, kind, text string, more map[string]any) *Wire {
+	return &Wire{Status: status, Body: encode(errorBody(kind, text, more)), Header: map[string]string{"Content-Type": "application/json"}}
+}
+
+// failed is the answer that stands for an error.
+func failed(err error) *Wire {
+	status, kind := http.StatusInternalServerError, "server_error"
+	more := map[string]any{}
+	switch memgpt.CodeOf(err) {
+	case memgpt.CodeModelOverflow:
+		status, kind = http.StatusBadRequest, "invalid_request_error"
+		more["code"] = "context_length_exceeded"
+	case memgpt.CodeModelRequest:
+		status, kind = http.StatusBadRequest, "invalid_request_error"
+	case memgpt.CodeModelAuth:
+		status, kind = http.StatusUnauthorized, "authentication_error"
+	case memgpt.CodeModelQuota:
+		status, kind = http.StatusPaymentRequired, "insufficient_quota"
+	case memgpt.CodeModelLimit:
+		status, kind = http.StatusTooManyRequests, "rate_limit_error"
+	case memgpt.CodeModelTimeout:
+		status, kind = http.StatusRequestTimeout, "timeout"
+	case memgpt.CodeModelEmpty:
+		return &Wire{Body: `{"object":"chat.completion","choices":[]}`, Header: map[string]string{"Content-Type": "application/json"}}
+	}
+	f := failure(status, kind, err.Error(), more)
+	var e *memgpt.Error
+	if errors.As(err, &e) && e.RetryAfter > 0 {
+		f.Header["Retry-After"] = strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds())))
+	}
+	return f
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(encode(v)))
+}

@@ -1,0 +1,114 @@
+package retrieve
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of the verbatim check.
+const (
+	verbatimDocs  = 64      // documents whose texts are read
+	verbatimBytes = 4 << 20 // of texts that are searched, together
+)
+
+// liftVerbatim raises the documents that hold a phrase of the query word by word over all others. It looks at the best
+// of those that hold all words of a phrase.
+func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board) error {
+	need := q.needed()
+	if need == 0 {
+		return nil
+	}
+	best := newRanking(w.meta, verbatimDocs)
+	for i, held := range b.held {
+		if int(held) >= need && w.pass.passes(i) {
+			best.offer(found{doc: i, score: b.score[i]})
+		}
+	}
+	docs := best.sorted()
+	hits, err := s.originals(ctx, w.Query, w.meta, docs)
+	if err != nil {
+		return err
+	}
+	a := s.analyzer.get()
+	defer s.analyzer.pool.Put(a)
+	lift := b.top()
+	budget := verbatimBytes
+	for k, hit := range hits {
+		if hit == nil || len(hit.Text) > budget {
+			continue
+		}
+		budget -= len(hit.Text)
+		text := a.plain(hit.Text)
+		for _, p := range q.phrases {
+			if holds(text, p.text) {
+				b.score[docs[k].doc] += lift
+			}
+		}
+	}
+	return nil
+}
+
+// needed returns how many groups a document must hold to be worth a look, 0 where no phrase can be found.
+func (q *query) needed() int {
+	need := 0
+	for _, p := range q.phrases {
+		if len(p.ids) > 0 && (need == 0 || len(p.ids) < need) {
+			need = len(p.ids)
+		}
+	}
+	return need
+}
+
+// forget takes a group out of the phrases: it is too common to be scored.
+func (q *query) forget(id int) {
+	for i := range q.phrases {
+		q.phrases[i].ids = slices.DeleteFunc(q.phrases[i].ids, func(n int) bool { return n == id })
+	}
+}
+
+// missing takes the phrases away that a group is part of: no document holds it.
+func (q *query) missing(id int) {
+	q.phrases = slices.DeleteFunc(q.phrases, func(p phrase) bool { return slices.Contains(p.ids, id) })
+}
+
+// top returns the best score.
+func (b *board) top() float32 {
+	best := float32(0)
+	for _, s := range b.score {
+		best = max(best, s)
+	}
+	return best
+}
+
+// holds reports whether a plain text holds a plain phrase, not in the midst of a word at either end.
+func holds(text, phrase string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], phrase)
+		if i < 0 {
+			return false
+		}
+		i += from
+		if border(text, i) && border(text, i+len(phrase)) {
+			return true
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		from = i + size
+	}
+}
+
+// border reports whether a word can begin or end at i.
+func border(text string, i int) bool {
+	if i <= 0 || i >= len(text) {
+		return true
+	}
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	after, _ := utf8.DecodeRuneInString(text[i:])
+	return !inWord(before) || !inWord(after)
+}
+
+func inWord(r rune) bool {
+	c := runeClass(r)
+	return c == classDigit || c.wordy()
+}
