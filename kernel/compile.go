@@ -193,5 +193,5 @@ func (r *run) compile() *memgpt.Request {
 }
 
 func (r *run) view() view {
-	return view{count: r.k.cfg.Counter, zone: r.zone, caps: r.win.caps(r.factor(), r.scale)}
+	return view{count: r.k.cfg.Counter, zone: r.zone, caps: r.win.caps(r.factor(), r.scale), cuts: r.cuts}
 }

@@ -18,7 +18,7 @@ import (
 func (r *run) flush(ctx context.Context) error {
 	l := r.measure(r.st)
 	grow := max(r.win.summaryCap()+outsideTokens-tokens(l.summary, r.factor()), 0)
-	return r.flushOldest(ctx, l, r.oldest(l, tokens(l.total, r.factor())+grow-r.win.target, r.evictable(true)))
+	return r.flushOldest(ctx, l, r.oldest(l, tokens(l.total, r.factor())+grow-r.win.target, r.evictable()))
 }
 
 // flushOldest flushes the first n entries of the queue.

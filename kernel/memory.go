@@ -311,7 +311,7 @@ func (m *memory) retire(p memgpt.Passage) {
 
 func (m *memory) Evict(ctx context.Context, through, summary string) (tool.Eviction, error) {
 	r := m.run
-	limit := r.evictable(false)
+	limit := r.evictable()
 	l := r.measure(r.st)
 	n := 0
 	if through == "" {

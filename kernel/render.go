@@ -36,6 +36,13 @@ type view struct {
 	count Counter
 	zone  *time.Location
 	caps  caps
+	cuts  map[cutKey]int // sizes of entries that are shown cut; nil keeps none
+}
+
+// cutKey names an entry as it is shown at a cap.
+type cutKey struct {
+	entry string
+	limit int
 }
 
 // size returns the tokens of an entry as shown. It remembers the size of the whole in the entry.
@@ -44,11 +51,20 @@ func (v *view) size(e *memgpt.Entry, calls int) int {
 		whole := v.whole(e)
 		e.Tokens = v.count.Message(&whole)
 	}
-	if e.Tokens <= v.caps.of(e, calls) {
+	limit := v.caps.of(e, calls)
+	if e.Tokens <= limit {
 		return e.Tokens
 	}
-	m := v.cut(e, v.caps.of(e, calls))
-	return v.count.Message(&m)
+	key := cutKey{e.ID, limit}
+	n, known := v.cuts[key]
+	if !known {
+		m := v.cut(e, limit)
+		n = v.count.Message(&m)
+		if v.cuts != nil {
+			v.cuts[key] = n
+		}
+	}
+	return n
 }
 
 // show returns the wire message of an entry.

@@ -72,16 +72,13 @@ func units(q []memgpt.Entry) []int {
 	return ends
 }
 
-// evictable returns how many entries of the queue may leave: those that are committed, less the step in progress, and
-// with unread also the last step, whose results the model has not read yet.
-func (r *run) evictable(unread bool) int {
+// evictable returns how many entries of the queue may leave: those that are committed, less the step in progress. Before
+// the model is asked that is the last step, whose results it has not read yet.
+func (r *run) evictable() int {
 	n := len(r.st.Queue) - len(r.pend.entries)
-	if unread {
-		for i := range n {
-			if e := &r.st.Queue[i]; e.Turn == r.turn.ID && e.Step >= r.step {
-				n = i
-				break
-			}
+	for i := range n {
+		if e := &r.st.Queue[i]; e.Turn == r.turn.ID && e.Step >= r.step {
+			return i
 		}
 	}
 	for n > 0 && n < len(r.st.Queue) && r.st.Queue[n].Message.Role == memgpt.RoleTool {
@@ -131,7 +128,7 @@ func (r *run) fit() error {
 			r.last = l
 			return nil
 		}
-		if n := r.oldest(l, excess, r.evictable(true)); n > 0 {
+		if n := r.oldest(l, excess, r.evictable()); n > 0 {
 			r.leave(n)
 			continue
 		}
@@ -152,13 +149,13 @@ func (r *run) alert() {
 	leaving := "leave soon"
 	first, n := 0, 0
 	if excess := count + alertTokens - r.win.usable; count > r.win.usable && excess > 0 {
-		gone := r.leave(r.oldest(l, excess, r.evictable(true)))
+		gone := r.leave(r.oldest(l, excess, r.evictable()))
 		leaving = "are leaving now"
 		r.alertText(count, gone, leaving)
 		n = len(gone)
 		r.raise(r.alertText(count, gone, leaving))
 	} else {
-		n = r.oldest(l, count-r.win.target, r.evictable(true))
+		n = r.oldest(l, count-r.win.target, r.evictable())
 		r.raise(r.alertText(count, r.st.Queue[first:n], leaving))
 	}
 	r.st.Thread.Alerted = true

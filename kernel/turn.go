@@ -22,7 +22,8 @@ type run struct {
 	compact bool
 	zone    *time.Location
 	win     window
-	scale   float64 // of the caps; under 1 only where even the step in progress would not fit
+	scale   float64        // of the caps; under 1 only where even the step in progress would not fit
+	cuts    map[cutKey]int // see view
 
 	st   *memgpt.State
 	pend changes
@@ -60,7 +61,7 @@ type changes struct {
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
 func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
-	r := &run{k: k, w: w, scale: 1, turn: w.Turn, step: w.Event.Step}
+	r := &run{k: k, w: w, scale: 1, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step}
 	if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
 	}
