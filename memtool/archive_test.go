@@ -136,6 +136,11 @@ func TestReadOn(t *testing.T) {
 		}
 	}
 	f.fails(t, "memory_read", `{"id":"message-1","offset":100000}`, "100,000 is beyond", "11,200 characters", "offset=9000")
+	f.fails(t, "memory_read", `{"id":"message-1","offset":11200}`, "11,200 is beyond")
+	f.originals[0].Text = strings.Repeat("x", 3001)
+	if got := f.ok(t, "memory_read", `{"id":"message-1"}`); !strings.HasSuffix(got, "\nRead on: offset=3000") {
+		t.Errorf("the last character is not offered: %s", got[len(got)-50:])
+	}
 	f.originals[0].Text = ""
 	f.ok(t, "memory_read", `{"id":"message-1"}`)
 }

@@ -36,6 +36,8 @@ func TestReplaceAll(t *testing.T) {
 	f.fails(t, "core_memory_replace", `{"label":"persona","old_content":"x","new_content":"y"}`, "is empty", "core_memory_append")
 	f.blocks[0].Value = "Name: Lin\nCity: Hang\"zhou\nPet: cat"
 	f.fails(t, "core_memory_replace", `{"label":"human","old_content":"city hangzou","new_content":"y"}`, `line is "City: Hang\"zhou"`, "copy", "exactly")
+	f.blocks[0].Value = "abc xy\nRED CAR"
+	f.fails(t, "core_memory_replace", `{"label":"human","old_content":"red car x","new_content":"y"}`, `line is "RED CAR"`)
 	f.blocks[0].Value = strings.Repeat("长", 1000)
 	f.fails(t, "core_memory_replace", `{"label":"human","old_content":"短","new_content":"y"}`, strings.Repeat("长", 200)+`…"`)
 	if got := f.ok(t, "core_memory_replace", `{"label":"human","old_content":"长","new_content":"长"}`); !strings.Contains(got, "unchanged") {
@@ -135,7 +137,7 @@ func TestRandomEdits(t *testing.T) {
 	f := newFake()
 	f.blocks[0].Limit = 30
 	done, failed := 0, 0
-	for range 20_000 {
+	for range 5_000 {
 		if r.IntN(20) == 0 {
 			f.blocks[0].Limit = 5 + r.IntN(40)
 		}
@@ -158,7 +160,7 @@ func TestRandomEdits(t *testing.T) {
 			t.Fatalf("%s(%s) on %q gave %q, %v; want %q", name, args, before, f.blocks[0].Value, err, want)
 		}
 	}
-	if done < 2000 || failed < 2000 {
+	if done < 500 || failed < 500 {
 		t.Errorf("%d edits, %d failures: the test says little", done, failed)
 	}
 }

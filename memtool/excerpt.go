@@ -13,7 +13,7 @@ const (
 	maxWords   = 32
 	maxMatches = 1000
 	maxLooked  = 512 << 10 // bytes of a text
-	lead       = 5 // an excerpt begins a fifth of its length before the first match, to show what leads to it
+	lead       = 5         // an excerpt begins a fifth of its length before the first match, to show what leads to it
 )
 
 // match is a place where a word of the query stands, in characters.

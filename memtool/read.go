@@ -100,7 +100,7 @@ func (l *line) turn(text string, offset, size int) (int, error) {
 		return 0, fmt.Errorf("offset %s is beyond the end: the text has %s characters, the last page begins at offset=%d",
 			thousands(offset), thousands(length), max(0, length-1)/size*size)
 	}
-	end := min(size, length)
+	end := min(offset+size, length)
 	l.Text, l.Offset, l.Length = substring(text, offset, end), &offset, length
 	if end == length {
 		return 0, nil

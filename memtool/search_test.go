@@ -149,6 +149,20 @@ func TestExcerptAt(t *testing.T) {
 		if got := substring(tt.text, at, at+100); !strings.Contains(got, tt.show) {
 			t.Errorf("%s: %q", name, got)
 		}
+		if memgpt.Runes(tt.text) > at+100 && at > 0 && strings.HasPrefix(substring(tt.text, at, at+100), tt.show) {
+			t.Errorf("%s: nothing is shown of what leads to the match", name)
+		}
+	}
+}
+
+// The first of places that are equally good is shown, and a match near the end still fills the excerpt.
+func TestExcerptPlace(t *testing.T) {
+	fill := strings.Repeat("lorem ipsum ", 50)
+	if at := excerptAt(fill+"zebra"+fill+"zebra"+fill, "zebra", 100); at != 580 {
+		t.Errorf("the excerpt begins at %d", at)
+	}
+	if at := excerptAt(fill+"zebra", "zebra", 100); at != 505 {
+		t.Errorf("at the end the excerpt begins at %d", at)
 	}
 }
 

@@ -114,8 +114,8 @@ func TestMessage(t *testing.T) {
 		"binary file":      {memgpt.File{Name: "a.pdf", Data: []byte{0xff, 0xfe}}, ImageTokens + c.Text("a.pdf")},
 		"reasoning":        {memgpt.Reasoning{Text: long}, c.Text(long)},
 		"opaque reasoning": {memgpt.Reasoning{Data: json.RawMessage(strings.Repeat("x", 400))}, 100},
-		"call":             {memgpt.Call{ID: "call_1", Name: "yield", Arguments: long}, c.Text("call_1") + c.Text("yield") + c.Text(long) + 1},
-		"result":           {memgpt.Result{CallID: "call_1", Text: long}, c.Text("call_1") + c.Text(long) + 1},
+		"call":             {memgpt.Call{ID: long, Name: long, Arguments: long}, 3*c.Text(long) + 1},
+		"result":           {memgpt.Result{CallID: long, Text: long}, 2*c.Text(long) + 1},
 		"unknown":          {memgpt.Unknown{Kind: "x", Raw: json.RawMessage(strconv.Quote(long))}, c.Text(long)},
 	}
 	for name, tt := range parts {
@@ -135,7 +135,7 @@ func TestTools(t *testing.T) {
 	if got := c.Tools(nil); got != 0 {
 		t.Errorf("no functions cost %d", got)
 	}
-	one := memgpt.ToolSpec{Name: "yield", Description: "Ends the turn.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
+	one := memgpt.ToolSpec{Name: strings.Repeat("yield_", 20), Description: "Ends the turn.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}
 	texts := c.Text(one.Name) + c.Text(one.Description) + c.Text(string(one.Parameters))
 	single, double := c.Tools([]memgpt.ToolSpec{one}), c.Tools([]memgpt.ToolSpec{one, one})
 	if single <= texts || double-single <= texts {
@@ -231,6 +231,7 @@ func FuzzText(f *testing.F) {
 	f.Add("err", "ounce0")
 	f.Add("don't", "'S we’ll \t\r\n  x")
 	f.Add("ſ'ſ 'ſ K'K'RE'Ve'lL'LX", "\u0085\u00a0\u1680\u180e\u200b\u2028\u3000 x\u3000\u3000x")
+	f.Add("x\u0301\u0301y e\u0301te\u0301", "क्षत्रिय हिन्दी")
 	f.Add("\u0301A ǅa ªA ʰB", "(\u0301 (A\u0301b 12345 ½x ٣٤٥٦ // a/\n/ \n \n  b")
 	f.Add("\x1c\x1d\x1f a\v\fb", "\r\n\r\n\t x  \n")
 	f.Add("\xff\xfe", "a\u0301")
@@ -240,8 +241,10 @@ func FuzzText(f *testing.F) {
 		if a != "" && na < 1 {
 			t.Errorf("%q counts %d", a, na)
 		}
-		if want, err := enc.Count(a); err == nil && len(a) < exactBytes && na != want {
-			t.Errorf("%q counts %d, the encoding says %d", a, na, want)
+		for text, n := range map[string]int{a: na, b: nb, a + b: nab} {
+			if want, err := enc.Count(text); err == nil && len(text) < exactBytes && n != want {
+				t.Errorf("%q counts %d, the encoding says %d", text, n, want)
+			}
 		}
 		if nab > na+nb+3+(na+nb)/8 { // pairs are merged greedily: a joint may undo good merges on both of its sides
 			t.Errorf("%q counts %d, %q %d, together %d", a, na, b, nb, nab)
