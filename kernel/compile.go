@@ -39,8 +39,8 @@ func instructions(a *memgpt.Agent, compact bool) string {
 // tagLike matches what could pass for a tag of the blocks' frame.
 var tagLike = regexp.MustCompile(`(?i)<(\s*/?\s*(?:memory_blocks|block)\b)`)
 
-// frameBlocks renders working context.
-func frameBlocks(blocks []memgpt.Block) string {
+// frameBlocks renders working context; in the compact form without descriptions.
+func frameBlocks(blocks []memgpt.Block, compact bool) string {
 	var b strings.Builder
 	b.WriteString("\n<memory_blocks>\n")
 	for i := range blocks {
@@ -49,7 +49,7 @@ func frameBlocks(blocks []memgpt.Block) string {
 		if bl.ReadOnly {
 			b.WriteString(` read_only="true"`)
 		}
-		if bl.Description != "" {
+		if bl.Description != "" && !compact {
 			b.WriteString(" description=" + attribute(bl.Description))
 		}
 		b.WriteString(">\n")
@@ -69,7 +69,7 @@ func attribute(s string) string {
 
 // prefix returns the system message of a state and its size, which stay while agent and blocks do.
 func (k *Kernel) prefix(st *memgpt.State, compact bool) memgpt.Prefix {
-	text := instructions(&st.Agent, compact) + frameBlocks(st.Blocks)
+	text := instructions(&st.Agent, compact) + frameBlocks(st.Blocks, compact)
 	if text != st.Prefix.Text {
 		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
 		st.Prefix = memgpt.Prefix{Text: text, Tokens: k.cfg.Counter.Message(&m)}

@@ -129,10 +129,10 @@ func (e *env) handle(ctx context.Context, ev memgpt.Event) (memgpt.Turn, error) 
 	}
 	w := &memgpt.Work{State: st, Event: ev, Lease: *e.lease, TTL: time.Minute, Emit: func(u memgpt.Update) { e.seen = append(e.seen, u) },
 		Turn: memgpt.Turn{ID: ev.Turn, Agent: ev.Agent, Thread: ev.Thread, Event: ev.ID, Type: ev.Type, State: memgpt.TurnQueued}}
-	if ev.Step > 0 {
-		if w.Turn, err = e.store.Turn(ctx, "", ev.Turn); err != nil {
-			return memgpt.Turn{}, err
-		}
+	if turn, err := e.store.Turn(ctx, "", ev.Turn); err == nil {
+		w.Turn = turn
+	} else if memgpt.CodeOf(err) != memgpt.CodeNotFound {
+		return memgpt.Turn{}, err
 	}
 	err = e.kernel.Run(ctx, w)
 	e.state = w.State

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"memgpt"
+	"memgpt/host"
 	"memgpt/memtool"
 	"memgpt/model/script"
+	"memgpt/store"
 	"memgpt/tool"
 )
 
@@ -405,5 +407,25 @@ func TestPrefixStaysBetweenEdits(t *testing.T) {
 	}
 	if n := len(flushes(e.seen)); rewritten > n || n == 0 {
 		t.Errorf("the summary's message was rewritten %d times in %d flushes", rewritten, n)
+	}
+}
+
+// TestFixedPartIsSmall holds the bounds of DESIGN, section 1: functions, instructions and the frame of the usual two blocks,
+// without their contents.
+func TestFixedPartIsSmall(t *testing.T) {
+	for _, c := range []struct{ window, bound int }{{16384, 2000}, {8191, 1000}} {
+		for _, protocol := range []memgpt.Protocol{memgpt.ProtocolMemGPT, memgpt.ProtocolNative} {
+			e := newEnv(t, talker(), options{window: c.window, protocol: protocol})
+			st, err := store.Load(t.Context(), e.base, "", e.thread)
+			must(t, err)
+			for i, b := range host.DefaultBlocks("", "") {
+				st.Blocks[i].Description, st.Blocks[i].Value = b.Description, ""
+			}
+			in, err := e.kernel.Inspect(st)
+			must(t, err)
+			if in.Total > c.bound {
+				t.Errorf("window %d, %s: the fixed part has %d tokens, more than %d: %v", c.window, protocol, in.Total, c.bound, in.Parts)
+			}
+		}
 	}
 }
