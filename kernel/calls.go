@@ -70,7 +70,7 @@ func (r *run) prose(text string, cut bool) ([]call, string) {
 	}
 	var calls []call
 	for _, f := range found {
-		calls = append(calls, r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut || f.Truncated))
+		calls = append(calls, r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut && f.Open || f.Truncated))
 	}
 	return calls, rest
 }

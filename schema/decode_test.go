@@ -228,6 +228,7 @@ func TestRepair(t *testing.T) {
 		{"missing comma between lines", "{\"a\":1\n\"b\":\"y\"}", `{"a":1,"b":"y"}`},
 		{"missing brace", `{"a":{"b":"x"}`, `{"a":{"b":"x"}}`},
 		{"missing bracket", `{"a":["x","y"}`, `{"a":["x","y"]}`},
+		{"missing bracket and quotes in text", `{"a":["say "q" now"}`, `{"a":["say \"q\" now"]}`},
 		{"missing all", `{"a":{"b":["x"`, `{"a":{"b":["x"]}}`},
 		{"missing first brace", `"a":"x","b":1}`, `{"a":"x","b":1}`},
 		{"brace too many", `{"a":"x"}}`, `{"a":"x"}`},

@@ -10,7 +10,7 @@ import (
 // tries together may read this many times its length, each try counting as
 // some bytes at least.
 const (
-	readings  = 16
+	readings  = 8
 	tryAtBest = 64
 )
 
@@ -152,13 +152,13 @@ func (f *finder) keep(s string) {
 // fence takes a fenced block that holds calls and nothing else, and skips any
 // other, which is code that the answer shows.
 func (f *finder) fence() {
-	start := f.i
-	line, _, _ := strings.Cut(f.text[start:], "\n")
-	body := start + len(line) + 1
-	if inline := strings.IndexAny(f.text[start:min(body, len(f.text))], "{["); inline > 0 {
-		body = start + inline // ```json {"name": ... on one line
-	}
-	if body < len(f.text) && f.work > 0 {
+	// The body starts on the next line, or with a bracket on this one; no name
+	// of a language is longer.
+	body := strings.IndexAny(f.text[f.i:min(f.i+40, len(f.text))], "\n{[")
+	if body > 0 && f.work > 0 {
+		if body += f.i; f.text[body] == '\n' {
+			body++
+		}
 		p := &parser{text: f.text, i: body, known: f.known}
 		for p.calls() {
 		}
@@ -169,16 +169,16 @@ func (f *finder) fence() {
 			return
 		}
 	}
-	f.i = start + 3
+	f.i += 3
 	f.skipPast("```")
 }
 
 func (f *finder) inlineCode() {
-	line, _, _ := strings.Cut(f.text[f.i+1:], "\n")
-	if end := strings.IndexByte(line, '`'); end >= 0 {
+	f.i++
+	end := strings.IndexByte(f.text[f.i:], '`')
+	if end >= 0 && !strings.Contains(f.text[f.i:f.i+end], "\n") {
 		f.i += end + 1
 	}
-	f.i++
 }
 
 func (f *finder) skipPast(end string) {

@@ -172,12 +172,13 @@ func TestFindAfterProse(t *testing.T) {
 // No text takes more than a few readings.
 func TestFindLarge(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("```", 300_000),
-		strings.Repeat("` ", 300_000),
-		strings.Repeat("f(a=\"x\n", 100_000),
-		strings.Repeat("<tool_call>{\"a\":", 50_000),
-		strings.Repeat("```json\n{\"name\":\"f\"\n", 40_000),
-		strings.Repeat("{\"function\":\"g\"", 50_000),
+		strings.Repeat("```", 100_000),
+		strings.Repeat("` ", 100_000),
+		strings.Repeat("f(a=\"x\n", 30_000),
+		strings.Repeat("<tool_call>{\"a\":", 15_000),
+		strings.Repeat("```json\n{\"name\":\"f\"\n", 12_000),
+		strings.Repeat("[TOOL_CALLS]", 30_000),
+		strings.Repeat("{\"function\":\"g\"", 15_000),
 	} {
 		start := time.Now()
 		FindCalls(text, knownTo("f"))

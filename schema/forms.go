@@ -43,6 +43,7 @@ func (p *parser) calls() bool {
 	}
 	if marked {
 		p.alone = false
+		p.skip = p.i
 		p.token(fences())
 	}
 	p.blank()
