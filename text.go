@@ -68,8 +68,8 @@ func HashKey(parts ...string) string {
 }
 
 // NewIDs returns a source of ids: the kind, a dash and a UUID of version 7 (RFC 9562), so that ids sort by time. It
-// draws from rand and now only, so that a history replays from a seed. It is not safe for concurrent use unless rand
-// and now are.
+// draws from rand and now only, so that a history replays from a seed. It is safe for concurrent
+// use if rand and now are, as crypto/rand.Reader and time.Now.
 func NewIDs(rand io.Reader, now func() time.Time) func(kind string) string {
 	return func(kind string) string {
 		var u [16]byte

@@ -70,7 +70,9 @@ func (r *run) prose(text string, cut bool) ([]call, string) {
 	}
 	var calls []call
 	for _, f := range found {
-		calls = append(calls, r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut && f.Open || f.Truncated))
+		c := r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut)
+		c.cut = c.cut || f.Truncated || f.Open && cut
+		calls = append(calls, c)
 	}
 	return calls, rest
 }

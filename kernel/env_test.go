@@ -82,11 +82,9 @@ func (e *env) configure(m memgpt.Model, o options) {
 	}
 	e.config = kernel.Config{
 		Store: e.store, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: o.window, Tools: o.tools,
-		Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: func(compact, native bool) ([]tool.Tool, error) {
-			return memtool.Tools(memtool.Form{Compact: compact, Native: native})
-		},
-		Now: func() time.Time { return e.now }, NewID: e.newID,
+		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
+		System: memtool.System,
+		Now:    func() time.Time { return e.now }, NewID: e.newID,
 	}
 	if o.sum != nil {
 		e.config.Summarizer = func(memgpt.Agent) (memgpt.Model, error) { return o.sum, nil }

@@ -44,8 +44,8 @@ type Config struct {
 	Tools []tool.Tool
 	// Normalize returns the form of a passage under which two are the same text; nil folds case and space.
 	Normalize func(text string) string
-	Now       func() time.Time
-	NewID     func(kind string) string
+	Now       func() time.Time         // nil is time.Now
+	NewID     func(kind string) string // safe for concurrent use
 	// Window is the context window in tokens where neither the agent nor its model names one; 0 is 8,192 (first
 	// implementation's default).
 	Window int
@@ -68,6 +68,9 @@ func New(cfg Config) (*Kernel, error) {
 	}
 	if cfg.Window == 0 {
 		cfg.Window = 8192
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}}
 	if _, err := k.build(formKey{tools: allTools}, nil); err != nil {

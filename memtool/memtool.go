@@ -42,6 +42,11 @@ func Tools(form Form) ([]tool.Tool, error) {
 	return tools, nil
 }
 
+// System is Tools with the form in two words, as a kernel's configuration takes it.
+func System(compact, native bool) ([]tool.Tool, error) {
+	return Tools(Form{Compact: compact, Native: native})
+}
+
 // New makes a tool of a Go function. T is a struct with its arguments, as schema.For takes it: the tag json names an
 // argument and says by omitempty that it may be left out, the tag jsonschema describes it. The result of fn is shown to
 // the model as it is; an error becomes a failed result, so that its text should tell the model what to do. An effect of 0

@@ -73,13 +73,15 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 		return nil, err
 	}
 	return kernel.New(kernel.Config{
-		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Now: time.Now, NewID: newID,
-		Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: func(compact, native bool) ([]tool.Tool, error) {
-			return memtool.Tools(memtool.Form{Compact: compact, Native: native})
-		},
+		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
+		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
+		System: memtool.System,
 	})
 }
+
+// persona is what a new agent is at first; it may rewrite it.
+const persona = "I am a companion with a long memory. I am friendly, plain and brief, and I speak the language of whoever" +
+	" talks with me. I keep what I learn about people and look things up before I say that I don't know."
 
 // newID is safe for concurrent use, since the source of chance and the clock are.
 func newID(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) }
@@ -106,7 +108,8 @@ func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format
 // agent returns the agent of the command line, made if there is none, with the settings that the environment gives.
 func (a *app) agent(ctx context.Context) (memgpt.Agent, memgpt.Thread, error) {
 	agent, err := a.host.Agent(ctx, "", a.agentName, host.AgentTemplate{
-		Agent: memgpt.Agent{Zone: a.cfg.Zone, Heartbeat: a.cfg.Heartbeat}})
+		Agent:  memgpt.Agent{Zone: a.cfg.Zone, Heartbeat: a.cfg.Heartbeat},
+		Blocks: host.DefaultBlocks(persona, "")})
 	if err != nil {
 		return agent, memgpt.Thread{}, err
 	}
