@@ -28,9 +28,24 @@ type call struct {
 // outside reports whether the call has to be committed before it starts.
 func (c *call) outside() bool { return c.fault == "" && c.tool.Effect == memgpt.EffectOutside }
 
-// plan reads the calls of a reply: those made natively, else those written as prose. It returns them and the parts of
-// the message that goes into the log.
+// planned is what a reply amounts to: its calls, and the parts of the message that goes into the log.
+type planned struct {
+	reply *memgpt.Response
+	calls []call
+	parts memgpt.Parts
+}
+
+// plan reads a reply, once.
 func (r *run) plan(reply *memgpt.Response) ([]call, memgpt.Parts) {
+	if r.planned.reply != reply {
+		calls, parts := r.readReply(reply)
+		r.planned = planned{reply, calls, parts}
+	}
+	return r.planned.calls, r.planned.parts
+}
+
+// readReply reads the calls of a reply: those made natively, else those written as prose.
+func (r *run) readReply(reply *memgpt.Response) ([]call, memgpt.Parts) {
 	var parts memgpt.Parts
 	var texts []string
 	var native []memgpt.Call

@@ -164,7 +164,7 @@ func (r *run) redo(ctx context.Context) error {
 		return fmt.Errorf("read a conversation anew that changed meanwhile: %w", err)
 	}
 	open := r.st.Thread.Open
-	r.w.State = st
+	r.w.State, r.stale = st, true
 	r.begin()
 	n := 0
 	for n < len(r.st.Queue) && r.st.Queue[n].Seq <= head {

@@ -22,18 +22,21 @@ func prompt(name string) string {
 }
 
 // instructions returns the system instructions of an agent: the kernel ABI, unless it has its own.
-func instructions(a *memgpt.Agent, compact bool) string {
+func (k *Kernel) instructions(a *memgpt.Agent, compact bool) string {
 	if a.System != "" {
 		return a.System
 	}
-	name := "memgpt"
-	if a.Protocol == memgpt.ProtocolNative {
-		name = "native"
+	return k.abi[formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative}]
+}
+
+// abi reads the built-in instructions.
+func abi() map[formKey]string {
+	return map[formKey]string{
+		{}:                            prompt("memgpt"),
+		{compact: true}:               prompt("memgpt_compact"),
+		{native: true}:                prompt("native"),
+		{compact: true, native: true}: prompt("native_compact"),
 	}
-	if compact {
-		name += "_compact"
-	}
-	return prompt(name)
 }
 
 // tagLike matches what could pass for a tag of the blocks' frame.
@@ -67,14 +70,18 @@ func attribute(s string) string {
 	return `"` + strings.NewReplacer(`"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace(s) + `"`
 }
 
-// prefix returns the system message of a state and its size, which stay while agent and blocks do.
-func (k *Kernel) prefix(st *memgpt.State, compact bool) memgpt.Prefix {
-	text := instructions(&st.Agent, compact) + frameBlocks(st.Blocks, compact)
-	if text != st.Prefix.Text {
-		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
-		st.Prefix = memgpt.Prefix{Text: text, Tokens: k.cfg.Counter.Message(&m)}
+// prefix returns the system message of the working copy and its size, which stay while agent and blocks do.
+func (r *run) prefix() memgpt.Prefix {
+	if !r.stale {
+		return r.st.Prefix
 	}
-	return st.Prefix
+	text := r.k.instructions(&r.st.Agent, r.compact) + frameBlocks(r.st.Blocks, r.compact)
+	if text != r.st.Prefix.Text {
+		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+		r.st.Prefix = memgpt.Prefix{Text: text, Tokens: r.k.cfg.Counter.Message(&m)}
+	}
+	r.stale = false
+	return r.st.Prefix
 }
 
 // head returns the entry that stands at the head of the queue: what lies outside, and the recursive summary.
@@ -142,9 +149,9 @@ type layout struct {
 }
 
 // measure sizes what compile would send.
-func (r *run) measure(st *memgpt.State) layout {
-	v := r.view()
-	l := layout{queue: make([]int, len(st.Queue)), total: r.ts.tokens() + r.k.prefix(st, r.compact).Tokens + requestTokens}
+func (r *run) measure() layout {
+	st, v := r.st, r.view()
+	l := layout{queue: make([]int, len(st.Queue)), total: r.ts.tokens() + r.prefix().Tokens + requestTokens}
 	if e, ok := head(st, &v); ok {
 		l.summary = v.size(&e, 0)
 	}
@@ -176,7 +183,7 @@ func stepCalls(e *memgpt.Entry, before int) int {
 func (r *run) compile() *memgpt.Request {
 	st, v := r.st, r.view()
 	msgs := make([]memgpt.Message, 0, len(st.Queue)+3)
-	msgs = append(msgs, memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, r.k.prefix(st, r.compact).Text))
+	msgs = append(msgs, memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, r.prefix().Text))
 	if e, ok := head(st, &v); ok {
 		msgs = append(msgs, v.show(&e, 0))
 	}

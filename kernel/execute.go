@@ -57,7 +57,7 @@ func (r *run) runInside(ctx context.Context, c *call) {
 	before, pend := r.st.Clone(), r.pend.clone()
 	c.text, c.failed = r.perform(ctx, c)
 	if c.failed {
-		r.st, r.pend = before, pend
+		r.st, r.pend, r.stale = before, pend, true
 	}
 	r.answer(c)
 }

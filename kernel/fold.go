@@ -16,7 +16,7 @@ import (
 // summary, and commits. A summary that can't be had loses nothing: the messages leave with a note, and the fold is tried
 // again later.
 func (r *run) flush(ctx context.Context) error {
-	l := r.measure(r.st)
+	l := r.measure()
 	grow := max(r.win.summaryCap()+outsideTokens-tokens(l.summary, r.factor()), 0)
 	return r.flushOldest(ctx, l, r.oldest(l, tokens(l.total, r.factor())+grow-r.win.target, r.evictable()))
 }

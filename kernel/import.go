@@ -35,7 +35,7 @@ const importBatch = 500
 // keeps, and no event.
 func (k *Kernel) Import(ctx context.Context, w *memgpt.Work, lines []Line) (Imported, error) {
 	var done Imported
-	r := &run{k: k, w: w, scale: 1}
+	r := &run{k: k, w: w, scale: 1, stale: true}
 	r.begin()
 	if err := r.configure(); err != nil {
 		return done, err
@@ -49,7 +49,7 @@ func (k *Kernel) Import(ctx context.Context, w *memgpt.Work, lines []Line) (Impo
 		return done, nil
 	}
 	if n := len(r.st.Queue); n > 0 {
-		if err := r.flushOldest(ctx, r.measure(r.st), n); err != nil {
+		if err := r.flushOldest(ctx, r.measure(), n); err != nil {
 			return done, err
 		}
 	}

@@ -26,7 +26,7 @@ type Part struct {
 
 // Inspect compiles a conversation as the next step would send it, without changing it.
 func (k *Kernel) Inspect(st *memgpt.State) (*Inspection, error) {
-	r := &run{k: k, w: &memgpt.Work{State: st}, scale: 1}
+	r := &run{k: k, w: &memgpt.Work{State: st}, scale: 1, stale: true}
 	r.begin()
 	if err := r.configure(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (k *Kernel) Inspect(st *memgpt.State) (*Inspection, error) {
 		in.Parts = append(in.Parts, Part{name, tokens(counted, r.factor())})
 	}
 	add("functions", r.ts.tokens())
-	system := k.cfg.Counter.Text(instructions(&r.st.Agent, r.compact))
+	system := k.cfg.Counter.Text(k.instructions(&r.st.Agent, r.compact))
 	add("system instructions", system)
 	add("frame of blocks", r.st.Prefix.Tokens-system-sum(r.blockTokens()))
 	for i, n := range r.blockTokens() {

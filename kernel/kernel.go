@@ -56,6 +56,7 @@ type Kernel struct {
 	cfg   Config
 	mu    sync.Mutex
 	forms map[formKey]*toolset
+	abi   map[formKey]string // built-in instructions
 }
 
 // New returns a Kernel. It fails where a tool can't be offered to a model.
@@ -72,7 +73,7 @@ func New(cfg Config) (*Kernel, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}}
+	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}, abi: abi()}
 	if _, err := k.build(formKey{tools: allTools}, nil); err != nil {
 		return nil, err
 	}

@@ -87,6 +87,7 @@ func CheckLimit(b memgpt.Block, value string) error {
 
 func (m *memory) putBlock(b memgpt.Block) {
 	r := m.run
+	r.stale = true
 	for i := range r.st.Blocks {
 		if r.st.Blocks[i].ID == b.ID {
 			r.st.Blocks[i] = b
@@ -312,7 +313,7 @@ func (m *memory) retire(p memgpt.Passage) {
 func (m *memory) Evict(ctx context.Context, through, summary string) (tool.Eviction, error) {
 	r := m.run
 	limit := r.evictable()
-	l := r.measure(r.st)
+	l := r.measure()
 	n := 0
 	if through == "" {
 		n = r.oldest(l, tokens(l.total, r.factor())-r.win.target, limit)

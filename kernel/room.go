@@ -6,12 +6,16 @@ import (
 	"slices"
 
 	"memgpt"
+	"memgpt/store"
 )
 
 // makeRoom is the queue manager: it sees to it that the request fits. Over the alert mark it raises the pressure alert,
 // once a fill; when the model has had a step since and the flush is due, it flushes. What does not fit at once is set
 // aside, oldest first, and folded by the flush that follows.
 func (r *run) makeRoom(ctx context.Context) error {
+	if err := r.refresh(ctx); err != nil {
+		return err
+	}
 	if err := r.fitFixed(); err != nil {
 		return err
 	}
@@ -27,8 +31,20 @@ func (r *run) makeRoom(ctx context.Context) error {
 	return r.fit()
 }
 
+// refresh reads agent and blocks anew between the steps of a turn: other conversations edit them too.
+func (r *run) refresh(ctx context.Context) error {
+	if r.step == r.first || len(r.pend.blocks) > 0 {
+		return nil
+	}
+	if err := store.Refresh(ctx, r.k.cfg.Store, r.st); err != nil {
+		return fmt.Errorf("read agent and blocks before step %d: %w", r.step+1, err)
+	}
+	r.stale = true
+	return nil
+}
+
 // total is the size of the request that the working copy compiles to, in the provider's tokens.
-func (r *run) total() int { return tokens(r.measure(r.st).total, r.factor()) }
+func (r *run) total() int { return tokens(r.measure().total, r.factor()) }
 
 // alertDue reports whether this fill passed the alert mark and was not told.
 func (r *run) alertDue() bool { return !r.st.Thread.Alerted && r.total() > r.win.alert }
@@ -122,7 +138,7 @@ func (r *run) leave(n int) []memgpt.Entry {
 // fit sets aside the oldest steps that do not fit. Where the step in progress alone is too large, texts are shown shorter.
 func (r *run) fit() error {
 	for {
-		l := r.measure(r.st)
+		l := r.measure()
 		excess := tokens(l.total, r.factor()) - r.win.usable
 		if excess <= 0 {
 			r.last = l
@@ -144,7 +160,7 @@ const alertTokens = 220
 
 // alert raises the pressure alert: before the event that it came with, else at the end.
 func (r *run) alert() {
-	l := r.measure(r.st)
+	l := r.measure()
 	count := tokens(l.total, r.factor())
 	leaving := "leave soon"
 	first, n := 0, 0

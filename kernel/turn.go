@@ -25,17 +25,19 @@ type run struct {
 	scale   float64        // of the caps; under 1 only where even the step in progress would not fit
 	cuts    map[cutKey]int // see view
 
-	st   *memgpt.State
-	pend changes
+	st    *memgpt.State
+	stale bool // the prefix of st has to be made anew
+	pend  changes
 
 	turn     memgpt.Turn
-	step     int    // of the turn, under way or last committed
-	last     layout // of the request under way
-	calls    []call // of the step under way
-	segment  []int  // those that ran on the working copy since the last commit
-	text     string // what the step under way says without a call
-	folded   bool   // a fold was tried in this turn
-	extra    bool   // the step was added for an alert alone: its text is monologue
+	step     int     // of the turn, under way or last committed
+	last     layout  // of the request under way
+	calls    []call  // of the step under way
+	planned  planned // of the last reply
+	segment  []int   // those that ran on the working copy since the last commit
+	text     string  // what the step under way says without a call
+	folded   bool    // a fold was tried in this turn
+	extra    bool    // the step was added for an alert alone: its text is monologue
 	done     bool
 	settled  bool // the event was consumed
 	released bool // the lease was ended
@@ -61,7 +63,7 @@ type changes struct {
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
 func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
-	r := &run{k: k, w: w, scale: 1, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step}
+	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step}
 	if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
 	}
@@ -112,9 +114,9 @@ func (r *run) configure() (err error) {
 func (r *run) fitFixed() error {
 	factor := r.factor()
 	tools := tokens(r.ts.tokens(), factor)
-	fixed := tokens(r.ts.tokens()+r.k.prefix(r.st, r.compact).Tokens+requestTokens, factor)
+	fixed := tokens(r.ts.tokens()+r.prefix().Tokens+requestTokens, factor)
 	r.win = newWindow(r.window, fixed, r.st.Agent.Policy)
-	system := tokens(r.k.cfg.Counter.Text(instructions(&r.st.Agent, r.compact)), factor)
+	system := tokens(r.k.cfg.Counter.Text(r.k.instructions(&r.st.Agent, r.compact)), factor)
 	return r.win.check(tools, system, fixed-tools-system)
 }
 
