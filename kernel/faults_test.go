@@ -147,13 +147,13 @@ func TestFaultsOfContext(t *testing.T) {
 	})
 	t.Run("large output is searchable to its end", func(t *testing.T) {
 		dump, err := memtool.New("dump", "dumps", memgpt.EffectOutside, func(context.Context, struct{}) (string, error) {
-			return strings.Repeat("é ", 500_000) + "the needle zanzibar", nil
+			return strings.Repeat("é ", 100_000) + "the needle zanzibar", nil
 		})
 		must(t, err)
 		m := script.Of(script.Call("dump", "request_heartbeat", true), script.Say("done"))
 		e := newEnv(t, m, options{tools: []tool.Tool{dump}})
 		e.say("dump")
-		contains(t, e.ok(m, "conversation_search", "query", "zanzibar"), `"role":"tool"`, `"length":1000019`, "zanzibar")
+		contains(t, e.ok(m, "conversation_search", "query", "zanzibar"), `"role":"tool"`, `"length":200019`, "zanzibar")
 	})
 	t.Run("reply reserve and prompt are within the window", func(t *testing.T) {
 		m := script.New(script.Config{Replies: []script.Reply{script.Say("Hi")},
@@ -177,7 +177,7 @@ func TestFaultsOfContext(t *testing.T) {
 			}})
 		e := newEnv(t, m, options{window: 4096})
 		for i := 0; len(flushes(e.seen)) == 0 && i < 50; i++ {
-			if said, turn := e.say("go on"); len(said) != 1 || turn.State != memgpt.TurnDone || turn.Error != "" {
+			if said, turn := e.say("go on"); len(said) == 0 || turn.State != memgpt.TurnDone || turn.Error != "" {
 				t.Fatalf("%d said, %+v", len(said), turn)
 			}
 		}
@@ -292,8 +292,10 @@ func TestFaultsOfHistory(t *testing.T) {
 				t.Errorf("%.20q: %q %+v", raw, said, turn)
 			}
 			e.checkAll(m, 16384)
-			if res := e.result("core_memory_append"); !res.Failed {
-				t.Errorf("%.20q: %+v", raw, res)
+			for _, entry := range e.log() {
+				if res, ok := entry.Message.Result(); ok && !res.Failed && res.Name != memgpt.FuncSendMessage {
+					t.Errorf("%.20q: %+v", raw, res)
+				}
 			}
 		}
 	})

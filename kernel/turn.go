@@ -31,6 +31,7 @@ type run struct {
 
 	turn     memgpt.Turn
 	step     int     // of the turn, under way or last committed
+	first    int     // step before the first of this run
 	last     layout  // of the request under way
 	calls    []call  // of the step under way
 	planned  planned // of the last reply
