@@ -17,7 +17,7 @@ type clock struct {
 	change int64     // store's counter when last looked
 	due    time.Time // of the earliest pending event then; zero is none
 	looked time.Time
-	quiet  time.Time // no look before, unless something is due
+	quiet  time.Time // no look before, unless something comes due
 }
 
 // startClock starts the clock's goroutine. Callers hold h.mu.
@@ -98,9 +98,10 @@ func (k *clock) poll(ctx context.Context, kicked bool) error {
 	if err != nil {
 		return err
 	}
-	changed := change != k.change || now.Sub(k.looked) > k.h.cfg.LeaseTTL/3 // the end of a dead holder's lease changes nothing
 	due := !k.due.IsZero() && !k.due.After(now)
-	if !kicked && !due && (!changed || now.Before(k.quiet)) {
+	first := due && k.due.After(k.looked)
+	// What was due before is looked at again too: the end of a dead holder's lease changes nothing in the store.
+	if again := due || change != k.change; !kicked && !first && (!again || now.Before(k.quiet)) {
 		return nil
 	}
 	if err := k.look(ctx, now); err != nil {

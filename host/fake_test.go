@@ -278,7 +278,9 @@ type kernel struct {
 	order map[string][]string // texts of the events whose turns ended, by thread
 }
 
-func (k *kernel) Run(ctx context.Context, w *memgpt.Work) error {
+func (k *kernel) Run(ctx context.Context, w *memgpt.Work) error { return k.run(ctx, w, k.store) }
+
+func (k *kernel) run(ctx context.Context, w *memgpt.Work, s store.Store) error {
 	k.enter(w.Event.Thread)
 	defer k.exit(w.Event.Thread)
 	w.Emit(memgpt.TurnStarted{Turn: w.Turn})
@@ -292,13 +294,13 @@ func (k *kernel) Run(ctx context.Context, w *memgpt.Work) error {
 			return err
 		}
 		last := step >= max(k.steps, 1) || cancelled
-		if err := k.commit(context.WithoutCancel(ctx), w, step, last, cancelled); err != nil || last {
+		if err := k.commit(context.WithoutCancel(ctx), s, w, step, last, cancelled); err != nil || last {
 			return err
 		}
 	}
 }
 
-func (k *kernel) commit(ctx context.Context, w *memgpt.Work, step int, last, cancelled bool) error {
+func (k *kernel) commit(ctx context.Context, s store.Store, w *memgpt.Work, step int, last, cancelled bool) error {
 	st, turn, event, lease := w.State.Clone(), w.Turn, w.Event, w.Lease
 	now := k.now()
 	lease.Until = now.Add(w.TTL)
@@ -330,7 +332,7 @@ func (k *kernel) commit(ctx context.Context, w *memgpt.Work, step int, last, can
 	if last {
 		k.note(event)
 	}
-	if _, err := k.store.Commit(ctx, c); err != nil {
+	if _, err := s.Commit(ctx, c); err != nil {
 		k.unnote(event, last)
 		return err
 	}

@@ -189,7 +189,7 @@ func errClosed(attempt string) error {
 	return memgpt.Errorf(memgpt.CodeClosed, "%s: the host is closed", attempt)
 }
 
-// errorf reports something that no caller waits for. The end of a context is no failure.
+// report reports something that no caller waits for. The end of a context is no failure.
 func (h *Host) report(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		h.cfg.Report(err)

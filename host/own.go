@@ -174,6 +174,9 @@ func (h *Host) leave(c *conversation) {
 	if c.state != nil {
 		c.slot = h.idle.PushFront(c)
 	}
+	if c.handles > 0 && !c.wanted {
+		h.watchElsewhere(c) // what is awaited and isn't in the inbox any more
+	}
 	for h.idle.Len() > max(h.cfg.Cached, 0) {
 		old := h.idle.Remove(h.idle.Back()).(*conversation)
 		old.state, old.slot = nil, nil

@@ -129,6 +129,9 @@ func (h *Host) finish(t *Turn, record memgpt.Turn, err error) {
 		h.emit(t, memgpt.TurnEnded{Turn: record})
 	}
 	h.mu.Lock()
+	if err == nil {
+		t.conv.last = t.ID
+	}
 	if h.turns[t.ID] == t {
 		delete(h.turns, t.ID)
 		delete(h.elsewhere, t.ID)

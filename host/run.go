@@ -68,6 +68,8 @@ func (h *Host) watchElsewhere(c *conversation) {
 			h.elsewhere[id] = t
 		}
 	}
+	h.startClock()
+	h.kickClock()
 }
 
 // pick reads which event is to be handled next, and notes whether another follows.
@@ -174,9 +176,6 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *memgpt.
 	}
 	h.mu.Lock()
 	c.current, c.cancel = nil, nil
-	if err == nil {
-		c.last = t.ID
-	}
 	h.mu.Unlock()
 	if err == nil {
 		h.finish(t, w.Turn, nil)

@@ -85,7 +85,7 @@ func TestTwoHosts(t *testing.T) {
 func TestDeadHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		dead := r.another()
+		dead := r.another(func(c *Config) { c.Retries = 1000 })
 		stuck := &kernel{t: t, store: r.store, busy: map[string]bool{}}
 		stuck.think = func(ctx context.Context, w *memgpt.Work) error { <-ctx.Done(); return context.Cause(ctx) }
 		dead.cfg.Kernel, dead.cfg.Store = stuck, &broken{memory: r.store}
@@ -101,6 +101,21 @@ func TestDeadHolder(t *testing.T) {
 			t.Errorf("took over after %v, want the lease's time", took)
 		}
 		r.close(dead)
+	})
+}
+
+func TestDeadHolderIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		e, err := r.host.event(r.message("lost"))
+		r.must(err)
+		_, err = r.store.Commit(r.ctx, &store.Commit{Now: time.Now(), Events: []memgpt.Event{e}})
+		r.must(err)
+		r.store.leases[r.main.ID] = memgpt.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(30 * time.Second)}
+		r.must(r.host.Start(r.ctx))
+		time.Sleep(45 * time.Second) // nothing changes in the store but the time
+		r.ran("lost")
+		r.close()
 	})
 }
 
@@ -141,6 +156,9 @@ func TestLostLeaseEndsTheTurn(t *testing.T) {
 		want := []string{"memgpt.TurnStarted", "memgpt.Streamed", "memgpt.StepDiscarded", "memgpt.StepCommitted", "memgpt.Spoke", "memgpt.TurnEnded"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("updates (-want +got):\n%s", diff)
+		}
+		if attempts != 2 {
+			t.Errorf("%d attempts, want none under the lease that was lost", attempts)
 		}
 		if took := time.Since(start).Round(time.Second); took < 71*time.Second || took > 75*time.Second {
 			t.Errorf("took %v", took)
@@ -331,10 +349,77 @@ func TestCancel(t *testing.T) {
 		later := r.must2(r.host.Send(r.ctx, m))
 		r.must(r.host.Cancel(r.ctx, "", later.ID))
 		r.wait(later, memgpt.TurnWithdrawn)
+		r.free2()
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
 		r.ran("running", "last")
 		r.free()
+		r.close()
+	})
+}
+
+func TestTryAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		attempts := 0
+		r.kernel.think = func(ctx context.Context, w *memgpt.Work) error {
+			if attempts++; attempts == 1 {
+				w.State.Thread.Next = 99 // half done
+				return memgpt.Errorf(memgpt.CodeBusy, "locked")
+			}
+			return sleep(time.Minute)(ctx, w)
+		}
+		fails := 2
+		r.store.fail = func(c *store.Commit) error {
+			if len(c.Consume) > 0 && fails > 0 {
+				fails--
+				return memgpt.Errorf(memgpt.CodeBusy, "locked")
+			}
+			return nil
+		}
+		turn := r.send("hi")
+		time.Sleep(10 * time.Second)
+		r.must(r.host.Cancel(r.ctx, "", turn.ID))
+		r.wait(turn, memgpt.TurnCancelled)
+		if seq := r.store.entries[r.main.ID][0].Seq; seq != 1 || attempts < 3 {
+			t.Errorf("the first entry has number %d after %d attempts", seq, attempts)
+		}
+		r.close()
+	})
+}
+
+func TestTurnsAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(c *Config) { c.MaxRunning = 1 })
+		r.kernel.think = sleep(time.Second)
+		busy := []*Turn{r.send("1"), r.send("2"), r.send("3")}
+		synctest.Wait()
+		agent, thread := r.makeAgent("patient", AgentTemplate{})
+		m := r.message("hi")
+		m.Agent, m.Thread = agent.ID, thread.ID
+		start := time.Now()
+		r.wait(r.must2(r.host.Send(r.ctx, m)), memgpt.TurnDone)
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("waited %v behind a busy conversation, want one turn of it", took)
+		}
+		for _, turn := range busy {
+			r.wait(turn, memgpt.TurnDone)
+		}
+		r.close()
+	})
+}
+
+func TestNoLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.store.leases[r.main.ID] = memgpt.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(time.Minute)}
+		turn := r.send("hi")
+		r.store.mu.Lock()
+		r.store.fail = func(c *store.Commit) error { return memgpt.Errorf(memgpt.CodeBusy, "locked") }
+		r.store.mu.Unlock()
+		if _, err := turn.Wait(r.ctx); memgpt.CodeOf(err) != memgpt.CodeBusy {
+			t.Errorf("wait: %v", err)
+		}
 		r.close()
 	})
 }
@@ -560,6 +645,18 @@ func TestHeartbeatsPauseAndRestart(t *testing.T) {
 			t.Errorf("%d events are pending though heartbeats are off, %d turns", n, len(r.kernel.ran(r.main.ID)))
 		}
 		r.free()
+		r.close()
+	})
+}
+
+func TestHeartbeatsBeginLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := beating(t, time.Hour)
+		r.must(r.host.Start(r.ctx))
+		time.Sleep(90 * time.Minute) // the clock sleeps
+		r.must(r.host.Heartbeats(r.ctx, r.agent))
+		time.Sleep(61 * time.Minute)
+		r.beats(1)
 		r.close()
 	})
 }

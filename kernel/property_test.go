@@ -180,19 +180,15 @@ func randomHistory(t *testing.T, seed uint64, turns int) {
 	m := script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply { return c.reply(req) }})
 	var rang int
 	e := newEnv(t, m, options{window: window, seed: seed, tools: chaosTools(t, &rang), policy: memgpt.Policy{MaxSteps: 12}})
-	var sent []string
-	checked := 0
+	asked, checked := "", 0
 	var before []memgpt.Entry
 	for i := range turns {
-		text := fmt.Sprintf("n=%d %s", i, strings.TrimSpace(memgpt.CleanText(c.text([]int{3, 30, 30, 300, 300, 3000}[rng.IntN(6)]))))
-		asked := fmt.Sprintf("n=%d ", i)
+		text := memgpt.CleanText(c.text([]int{3, 30, 30, 300, 300, 3000}[rng.IntN(6)]))
 		if i > 0 && rng.IntN(5) == 0 {
 			e.system(memgpt.EventTimer, "tick")
-			asked = fmt.Sprintf("n=%d ", len(sent)-1)
 		} else {
-			sent = append(sent, text)
-			asked = fmt.Sprintf("n=%d ", len(sent)-1)
-			e.say(strings.Replace(text, fmt.Sprintf("n=%d ", i), asked, 1))
+			asked = fmt.Sprintf("n=%d ", i)
+			e.say(asked + text)
 		}
 		reqs := m.Requests()
 		for ; checked < len(reqs); checked++ {

@@ -162,17 +162,12 @@ const alertTokens = 220
 func (r *run) alert() {
 	l := r.measure()
 	count := tokens(l.total, r.factor())
-	leaving := "leave soon"
-	first, n := 0, 0
-	if excess := count + alertTokens - r.win.usable; count > r.win.usable && excess > 0 {
-		gone := r.leave(r.oldest(l, excess, r.evictable()))
-		leaving = "are leaving now"
-		r.alertText(count, gone, leaving)
-		n = len(gone)
-		r.raise(r.alertText(count, gone, leaving))
+	if count > r.win.usable { // a jump past the end: what does not fit is set aside at once
+		gone := r.leave(r.oldest(l, count+alertTokens-r.win.usable, r.evictable()))
+		r.raise(r.alertText(count, gone, "are leaving now"))
 	} else {
-		n = r.oldest(l, count-r.win.target, r.evictable())
-		r.raise(r.alertText(count, r.st.Queue[first:n], leaving))
+		n := r.oldest(l, count-r.win.target, r.evictable())
+		r.raise(r.alertText(count, r.st.Queue[:n], "leave soon"))
 	}
 	r.st.Thread.Alerted = true
 	r.emit(memgpt.Pressured{Tokens: count, Mark: r.win.alert})
