@@ -20,7 +20,7 @@ func TestStem(t *testing.T) {
 		"angulariti": "angular", "homologous": "homolog", "effective": "effect", "bowdlerize": "bowdler", "probate": "probat",
 		"rate": "rate", "cease": "ceas", "controll": "control", "roll": "roll", "generalizations": "gener", "oscillators": "oscil",
 		"yes": "ye", "y": "y", "is": "is", "sss": "sss", "ing": "ing", "eed": "eed", "ion": "ion", "archaeology": "archaeolog",
-		"possibly": "possibl", "toy": "toi", "say": "sai", "abilities": "abil", "universal": "univers", "nation": "nation",
+		"possibly": "possibl", "toy": "toi", "say": "sai", "abilities": "abil", "universal": "univers", "nation": "nation", "extension": "extens", "million": "million",
 	} {
 		if got := string(stem([]byte(word))); got != want {
 			t.Errorf("stem(%s) = %s, want %s", word, got, want)

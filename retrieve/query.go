@@ -281,7 +281,6 @@ func (s *scratch) askVerbatim(q *query, text string) {
 		p := phrase{text: s.plain(quoted)}
 		for key, i := range sub.known {
 			if n, ok := q.known[key]; ok && !sub.groups[i].extra {
-				q.groups[n].phrase = true
 				p.ids = append(p.ids, n)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"memgpt/store"
 )
 
 // asked writes the groups of a query: alternatives with |, weights over one with *, groups that are extra in ().
@@ -114,10 +116,36 @@ func TestHolds(t *testing.T) {
 		want         bool
 	}{
 		{"i like tea", "like tea", true}, {"i like teas", "like tea", false}, {"alike tea, like tea", "like tea", true},
-		{"steak", "tea", false}, {"用腾讯云部署", "腾讯云", true}, {"bart在学校", "bart", true}, {"", "x", false}, {"éa a", "a", true},
+		{"steak", "tea", false}, {"a plate x", "ate x", false}, {"用腾讯云部署", "腾讯云", true}, {"bart在学校", "bart", true}, {"", "x", false}, {"éa a", "a", true},
 	} {
 		if got := holds(c.text, c.phrase); got != c.want {
 			t.Errorf("holds(%q, %q) = %v", c.text, c.phrase, got)
 		}
+	}
+}
+
+// Terms of one group, each with documents that the other lacks, in several blocks.
+func TestMergerTakesTheBest(t *testing.T) {
+	b := &board{score: make([]float32, 6), held: make([]uint16, 6)}
+	sc := &scorer{length: make([]uint32, 6)} // tf / tf = 1: a score is its weight
+	m := merger{sc: sc, b: b, g: &group{phrase: true}, weight: 2, held: []scored{{0, 5}, {2, 3}, {3, 1}, {5, 7}}}
+	m.take([]store.Posting{{Doc: 2, N: 1}, {Doc: 3, N: 1}})
+	m.take([]store.Posting{{Doc: 4, N: 1}, {Doc: 99, N: 1}, {Doc: 0, N: 1}})
+	m.finish()
+	if d := cmp.Diff([]float32{5, 2, 3, 2, 0, 7}, b.score); d != "" {
+		t.Errorf("-want +got\n%s", d)
+	}
+	if d := cmp.Diff([]uint16{1, 1, 1, 1, 0, 1}, b.held); d != "" {
+		t.Errorf("held: -want +got\n%s", d)
+	}
+}
+
+func TestBoardIsHandedBackClean(t *testing.T) {
+	s := new(Searcher)
+	b := s.board(3)
+	b.score[1], b.held[2] = 1, 1
+	s.release(b)
+	if b.score[1] != 0 || b.held[2] != 0 {
+		t.Errorf("the board still holds %v and %v", b.score, b.held)
 	}
 }

@@ -64,6 +64,7 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 		return err
 	}
 	q.keepRarest(stats.DF)
+	q.markPhrases()
 	sc := newScorer(w.meta, stats)
 	for i := range q.groups {
 		if err := s.addGroup(ctx, w, &q.groups[i], sc, b); err != nil {

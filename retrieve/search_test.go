@@ -106,9 +106,9 @@ func TestSearchFindsEachForm(t *testing.T) {
 
 func TestSearchByDateOfTheMessage(t *testing.T) {
 	m := newMemIndex()
+	m.addEntry(message(3, "we met on 8 May 2023", time.Time{}))
 	m.addEntry(message(1, "we met", time.Date(2023, 5, 8, 12, 0, 0, 0, time.UTC)))
 	m.addEntry(message(2, "we met", time.Date(2023, 6, 9, 12, 0, 0, 0, time.UTC)))
-	m.addEntry(message(3, "we met on 8 May 2023", time.Time{}))
 	for query, want := range map[string]string{
 		"8 May 2023": "3 1", "2023-05-08": "3 1", "2023年5月8日": "3 1", "in May": "3 1", "Monday": "1", "Friday": "2", "周五": "2", "June 2023": "2", "2022": "",
 	} {
@@ -136,7 +136,7 @@ func TestSearchPrefersTheWordItself(t *testing.T) {
 		t.Errorf("found %q, want 2 first and the other forms after", got)
 	}
 	both := find(t, talk("running late", "x"), tool.Query{Text: "running"}).List[0].Score
-	once := find(t, talk("bananas late", "x"), tool.Query{Text: "bananas"}).List[0].Score
+	once := find(t, talk("tea late", "x"), tool.Query{Text: "tea"}).List[0].Score
 	if both != once {
 		t.Errorf("scores %v and %v differ: a word counts beside its stem", both, once)
 	}
@@ -256,6 +256,26 @@ func TestSearchKeepsOwnersApart(t *testing.T) {
 	}
 }
 
+// leaky gives another agent's entry under an id that was asked for.
+type leaky struct{ *memIndex }
+
+func (l leaky) EntriesByID(_ context.Context, tenant, agent string, ids []string) ([]memgpt.Entry, error) {
+	e := message(1, "secret", noon)
+	e.Agent = "b"
+	return []memgpt.Entry{e}, nil
+}
+
+func TestSearchShowsNoForeignOriginal(t *testing.T) {
+	m := leaky{talk("tea")}
+	s, err := retrieve.New(retrieve.Config{Index: m, Store: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hits, err := s.Search(t.Context(), tool.Query{Owner: "a", Text: "tea"}); err != nil || len(hits.List) != 0 {
+		t.Errorf("got %+v, %v", hits, err)
+	}
+}
+
 func TestSearchStopWords(t *testing.T) {
 	m := talk("to be or not to be", "we are what we are", "rocket")
 	for query, want := range map[string]string{"what is a rocket": "3", "to be": "1", "where are": "2", "": "3 2 1", "%!?": "3 2 1"} {
@@ -277,6 +297,9 @@ func TestSearchQuotesComeFirst(t *testing.T) {
 	m := newMemIndex()
 	for i := range 40 {
 		m.addEntry(message(i+1, "blue whales, blue whales; the sea sings", noon))
+	}
+	for i := range 100 { // which score better, and can't hold the phrase
+		m.addEntry(message(i+400, "the sea sings, sea sings, sea sings blue", noon))
 	}
 	m.addEntry(message(201, long+"The Sea  sings blue\nwhales. "+long, noon))
 	for i := range 50 {

@@ -73,6 +73,14 @@ func (q *query) missing(id int) {
 	q.phrases = slices.DeleteFunc(q.phrases, func(p phrase) bool { return slices.Contains(p.ids, id) })
 }
 
+// markPhrases marks the groups of the phrases that are left: only theirs are counted, which takes time.
+func (q *query) markPhrases() {
+	for i := range q.groups {
+		g := &q.groups[i]
+		g.phrase = slices.ContainsFunc(q.phrases, func(p phrase) bool { return slices.Contains(p.ids, g.id) })
+	}
+}
+
 // top returns the best score.
 func (b *board) top() float32 {
 	best := float32(0)

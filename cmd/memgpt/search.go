@@ -70,10 +70,20 @@ func (a *app) printHits(agent memgpt.Agent, hits tool.Hits, asJSON bool) error {
 		if h.Author != "" {
 			who = h.Author
 		}
-		if _, err := fmt.Fprintf(a.out, "%3d. %s  %s %s  %s\n", line.Rank, at, h.Kind, who, strings.ReplaceAll(h.Text, "\n", "\n     ")); err != nil {
+		if _, err := fmt.Fprintf(a.out, "%3d. %s  %s %s  %s\n", line.Rank, at, h.Kind, who, strings.ReplaceAll(short(h.Text), "\n", "\n     ")); err != nil {
 			return err
 		}
 	}
 	a.say("%d of %d results, page %d of %d", len(hits.List), hits.Total, hits.Page, hits.Pages())
 	return nil
+}
+
+// shownBytes is how much of a hit's text a person is shown; --json has it whole.
+const shownBytes = 600
+
+func short(text string) string {
+	if part := memgpt.CutText(text, shownBytes); part != text {
+		return part + "…"
+	}
+	return text
 }

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runEvalCommand runs eval as the command line does and returns what it prints and the error.
+func runEvalCommand(t *testing.T, home string, args ...string) (out, errs string, err error) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	env := map[string]string{"MEMGPT_HOME": home, "MEMGPT_MODEL": "offline"}
+	a := &app{streams: streams{strings.NewReader(""), &stdout, &stderr}, getenv: func(name string) string { return env[name] }}
+	cmd := a.evalCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(args)
+	err = cmd.ExecuteContext(t.Context())
+	return stdout.String(), stderr.String(), err
+}
+
+func TestEval(t *testing.T) {
+	dir := t.TempDir()
+	home, path := filepath.Join(dir, "home"), filepath.Join(dir, "talk.jsonl")
+	data := `{"conv":"a","docs":[{"id":"1","text":"Ana: I planted a plum tree behind the shed.","time":"2024-01-01","who":"Ana"},` +
+		`{"id":"2","text":"Ben: My boat is called Wagtail.","time":"2024-01-02","who":"Ben"}],` +
+		`"queries":[{"id":"q","q":"What did Ana plant behind the shed?","a":"a plum tree","cat":"single","gold":["1"]}]}`
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, err := runEvalCommand(t, home, "locomo", "--data", path, "--model", "offline", "--json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rep struct {
+		Suite      string             `json:"suite"`
+		N          int                `json:"n"`
+		Window     int                `json:"window"`
+		Evidence   float64            `json:"evidence_in_context"`
+		ByCategory map[string]float64 `json:"by_category"`
+	}
+	if err := json.Unmarshal([]byte(out), &rep); err != nil || strings.Count(out, "\n") != 1 {
+		t.Fatalf("%v in %q", err, out)
+	}
+	if rep.Suite != "locomo" || rep.N != 1 || rep.Window != 4096 || rep.Evidence != 100 || rep.ByCategory["single"] != 100 {
+		t.Errorf("got %s", out)
+	}
+	if !strings.Contains(errs, "1 of 1 questions") || !strings.Contains(errs, "stand-in") {
+		t.Errorf("standard error has %q", errs)
+	}
+	if _, err := os.Stat(home); !os.IsNotExist(err) {
+		t.Errorf("the data directory was touched: %v", err)
+	}
+	if out, _, err = runEvalCommand(t, home, "locomo", "--data", path, "--no-search"); err != nil || !strings.Contains(out, "search               off") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+func TestEvalRefusesWhatItCantRun(t *testing.T) {
+	for want, args := range map[string][]string{
+		"no such file":            {"locomo", "--data", filepath.Join(t.TempDir(), "absent.jsonl")},
+		"there is no suite":       {"chess", "--data", "x"},
+		"\"data\" not set":        {"locomo"},
+		"--window and --parallel": {"nested-kv", "--data", "x", "--window", "0"},
+	} {
+		if out, _, err := runEvalCommand(t, t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), want) || out != "" {
+			t.Errorf("%v: got %v, want %s", args, err, want)
+		}
+	}
+}
