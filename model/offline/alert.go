@@ -30,8 +30,11 @@ func (m *Model) relieve(t *turn) (act, bool) {
 			c.args[memgpt.ArgHeartbeat] = t.owes()
 		}
 	}
+	if t.owes() && len(t.results) > 0 && !t.has(memgpt.FuncSendMessage) {
+		return act{}, false // nowhere to note what was found: better to answer with it
+	}
 	why := t.lang.pick("Main context is filling up: save what matters, move the oldest messages out.", "上下文快满了：先存要紧的，再移出最早的消息。")
-	return act{thought: t.think(why), calls: calls}, true
+	return act{thought: t.think(why + m.takeNotes(t)), calls: calls}, true
 }
 
 // owes tells whether somebody still waits for a word in this turn.
@@ -92,10 +95,23 @@ func (m *Model) evict(t *turn, leaving []item, through string) call {
 	if through != "" {
 		pairs = append(pairs, "through", through)
 	}
-	if text := fold("", linesOf(leaving), t.lang, t.summaryRoom()); text != "" {
+	if text := fold("", linesOf(t.past(leaving)), t.lang, t.summaryRoom()); text != "" {
 		pairs = append(pairs, "summary", text)
 	}
 	return t.call(toolEvict, true, pairs...)
+}
+
+// past leaves the message out that is being answered, and what came after it.
+func (t *turn) past(leaving []item) []item {
+	if !t.owes() {
+		return leaving
+	}
+	for i, it := range leaving {
+		if it.kind == heard && it.typ == t.trigger.typ && it.text == t.trigger.text && it.when == t.trigger.when {
+			return leaving[:i]
+		}
+	}
+	return leaving
 }
 
 const (

@@ -148,7 +148,7 @@ func (m *Model) look(t *turn, terms []term, want fact) (act, bool) {
 	if a, ok := t.readFurther(best, pages); ok {
 		return a, true
 	}
-	if searches(pages) >= maxSearches {
+	if t.count() >= maxSearches {
 		return act{}, false
 	}
 	all := t.queries(terms, hits)
@@ -181,7 +181,8 @@ func worst(terms []term) string {
 }
 
 func (t *turn) searching(query string, calls []call) act {
-	return act{calls: calls, thought: t.think(t.lang.pick("Looking for: "+query, "查找："+query))}
+	calls = calls[:min(len(calls), maxSearches-t.count())]
+	return act{calls: calls, thought: t.think(t.lang.pick("Looking for: "+query, "查找："+query) + t.counting(len(calls)))}
 }
 
 func searches(pages []page) int {

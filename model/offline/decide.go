@@ -41,12 +41,15 @@ func (m *Model) onUser(t *turn) act {
 	}
 	ack := m.acknowledge(t)
 	question := questionOf(t.question)
-	if start, ok := lookupStart(t.question); ok {
+	if question != "" && m.onlyRemember(t.question) {
+		question = ""
+	}
+	if start, ok := lookupStart(t.question); ok && question != "" {
 		if a, ok := m.lookup(t, start); ok {
 			return a.prefixed(ack, t)
 		}
 	}
-	if question == "" || ack != "" && m.onlyRemember(t.question) {
+	if question == "" {
 		return t.speak(firstOf(ack, m.heardYou(t)))
 	}
 	return m.answer(t, question).prefixed(ack, t)

@@ -238,7 +238,7 @@ func spokenPart(s string) string {
 // telling says how much a statement has to tell: numbers, names, the speaker's own matters; questions and small talk have
 // nothing.
 func telling(s string) int {
-	if talkOf(s) != noTalk || admits(s) {
+	if talkOf(s) != noTalk || admits(s) || asksOnly(s) {
 		return 0
 	}
 	n := 1
@@ -248,9 +248,6 @@ func telling(s string) int {
 	n += min(len(names(s)), 3)
 	if aboutSpeaker(s) {
 		n++
-	}
-	if asksOnly(s) {
-		n = min(n-1, 1)
 	}
 	if memgpt.Runes(s) < 6 {
 		n--

@@ -11,15 +11,15 @@ import (
 // hit is one text that a search or a reading showed.
 type hit struct {
 	ID     string `json:"id"`
-	Kind   string `json:"kind"`
-	Time   string `json:"time"`
-	Role   string `json:"role"`
-	Name   string `json:"name"`
-	Source string `json:"source"`
+	Kind   string `json:"kind,omitempty"`
+	Time   string `json:"time,omitempty"`
+	Role   string `json:"role,omitempty"`
+	Name   string `json:"name,omitempty"`
+	Source string `json:"source,omitempty"`
 	Text   string `json:"text"`
-	Cut    bool   `json:"cut"`
-	Length int    `json:"length"` // characters of the whole text, where it is cut
-	Offset int    `json:"offset"` // characters before Text
+	Cut    bool   `json:"cut,omitempty"`
+	Length int    `json:"length,omitempty"` // characters of the whole text, where it is cut
+	Offset int    `json:"offset,omitempty"` // characters before Text
 }
 
 // page is what one call of a search or of memory_read brought.
@@ -91,9 +91,9 @@ const (
 	toolEvict   = "conversation_evict"
 )
 
-// pages returns what the turn's searches and readings brought, in order.
+// pages returns what the turn's searches and readings brought, in order; of those that left the context, what was noted.
 func (t *turn) pages() []page {
-	var list []page
+	list := t.notes.pages()
 	for _, it := range t.results {
 		switch it.call.name {
 		case toolRecall, toolArchive, toolRead:
@@ -112,6 +112,7 @@ func (t *turn) found() []hit {
 			all = append(all, readHits(it.text)...)
 		}
 	}
+	all = append(all, t.notes.Best...)
 	for _, p := range t.pages() {
 		all = append(all, p.hits...)
 	}

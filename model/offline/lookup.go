@@ -77,17 +77,14 @@ func lookupStart(text string) (string, bool) {
 // any other.
 func (m *Model) lookup(t *turn, start string) (act, bool) {
 	pages := t.hops()
+	at, hops, recall := t.reached(start)
 	follow := t.follows()
-	if len(pages) > 0 && follow {
-		start = pages[0].call.str("query") // what came before may have left the context
-	}
-	at, hops, recall := t.walk(start, follow)
 	if hops > 0 && !follow {
 		return t.speak(t.value(at, hops)), true
 	}
-	if len(pages) < maxHops && !m.slips("search", m.cfg.ForgetSearch, t) {
+	if t.count() < maxHops && !m.slips("search", m.cfg.ForgetSearch, t) {
 		if c, ok := t.hop(at, hops == 0, recall, pages); ok {
-			why := t.lang.pick("Looking up "+at, "查找 "+at)
+			why := t.lang.pick("Looking up "+at, "查找 "+at) + t.counting(1)
 			return act{calls: []call{c}, thought: t.think(why)}, true
 		}
 	}
@@ -95,6 +92,20 @@ func (m *Model) lookup(t *turn, start string) (act, bool) {
 		return act{}, false
 	}
 	return t.speak(t.value(at, hops)), true
+}
+
+// reached tells how far the lookup has come. What came before may have left the context: then it goes on from what was
+// noted, else from the first search that is still there.
+func (t *turn) reached(start string) (at string, hops int, recall bool) {
+	follow := t.follows()
+	before := 0
+	if pages := t.hops(); t.notes.At != "" {
+		start, before = t.notes.At, t.notes.Hops
+	} else if len(pages) > 0 && follow {
+		start = pages[0].call.str("query")
+	}
+	at, hops, recall = t.walk(start, follow)
+	return at, hops + before, recall
 }
 
 // value words the end of a lookup.

@@ -105,9 +105,12 @@ func TestNestedKeyValueFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		right := 0
-		rows := strings.Split(strings.TrimSpace(string(f)), "\n")
-		for _, row := range rows {
+		right, tried := 0, 0
+		for i, row := range strings.Split(strings.TrimSpace(string(f)), "\n") {
+			if i%4 > 0 { // all take a minute under the race detector
+				continue
+			}
+			tried++
 			var at []int
 			if err := json.Unmarshal([]byte(row), &at); err != nil {
 				t.Fatal(err)
@@ -125,8 +128,8 @@ func TestNestedKeyValueFiles(t *testing.T) {
 				right++
 			}
 		}
-		if right != len(rows) {
-			t.Errorf("level %d: %d of %d", level, right, len(rows))
+		if right != tried || tried < 20 {
+			t.Errorf("level %d: %d of %d", level, right, tried)
 		}
 	}
 }

@@ -42,6 +42,7 @@ type item struct {
 	name   string           // speaker, where the envelope names one
 	when   string           // as the envelope writes it
 	calls  []call           // of the agent's own
+	musing string           // of the agent's own, what it thought
 	call   call             // that a result answers
 	failed bool
 }
@@ -137,9 +138,10 @@ func firstText(m *memgpt.Message) string {
 
 // readSaid reads one of the agent's own messages. Where a function speaks, text beside calls is inner monologue.
 func readSaid(m *memgpt.Message, open map[string]call, byFunction bool) item {
-	it := item{kind: said, text: m.Said()}
+	it := item{kind: said, text: m.Said(), musing: m.Thoughts()}
 	if made := m.Calls(); byFunction && len(made) > 0 {
 		it.text = spoken(made)
+		it.musing = firstText(m)
 	}
 	for _, c := range m.Calls() {
 		k := call{name: c.Name, args: map[string]any{}}
@@ -195,6 +197,8 @@ type turn struct {
 	answered bool     // the agent spoke since the turn's event
 	mute     bool     // speaking by function failed in this turn
 	alerted  bool     // an alert waits for an answer
+	notes    notes    // on the turn's searches that left the context
+	counted  int      // searches of the turn, as its thoughts count them
 	lang     lang
 }
 
@@ -232,6 +236,9 @@ func (t *turn) take(i int, it item) {
 		t.alerted = true
 	case it.kind == said:
 		t.alerted = false
+		if inTurn {
+			t.recollect(it.musing)
+		}
 		if strings.TrimSpace(it.text) != "" {
 			t.pending, t.answered = nil, t.answered || inTurn
 		}

@@ -64,6 +64,8 @@ func trust(h hit) float64 {
 		return 0
 	case h.own():
 		return 0.5
+	case h.Kind == "summary":
+		return 0.6
 	case h.Role != "" && asksOnly(h.Text):
 		return 0.3
 	}

@@ -114,7 +114,7 @@ func TestStatesNothing(t *testing.T) {
 	}
 	for _, text := range []string{"What is my name?", "Do you remember that I like tea?", "I like it", "my question is hard", "I am a bit tired",
 		"I have a question", "How are you", "我叫什么？", "我的猫叫什么名字", "我喜欢什么", "我叫了外卖", "我喜欢你", "你记得我住在哪里吗", "", "今天天气不错",
-		"I was thinking about the trip", "我的意思是明天再说"} {
+		"I was thinking about the trip", "我的意思是明天再说", "我喜欢茶吗？", "My name is Bob?"} {
 		if got := g.stated(text); len(got) > 0 {
 			t.Errorf("%q states %+v", text, got)
 		}
