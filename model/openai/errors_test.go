@@ -231,7 +231,7 @@ func TestTimeouts(t *testing.T) {
 		"first piece":           {cfg: Config{First: short}, say: "no answer began"},
 		"keepalives only":       {cfg: Config{First: short}, ping: true, say: "no answer began"},
 		"idle":                  {cfg: Config{Idle: short}, pieces: []string{stream(delta(`{"content":"abc"}`))}, started: true, say: "nothing more came within 60ms"},
-		"keepalives in between": {cfg: Config{First: 2 * short, Idle: short}, pieces: []string{stream(delta(`{"content":"abc"}`))}, ping: true, started: true, say: "nothing more came"},
+		"keepalives in between": {cfg: Config{First: 5 * short}, pieces: []string{stream(delta(`{"content":"abc"}`))}, ping: true, started: true, say: "nothing but keepalives came within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSlow(test.hold)
@@ -282,7 +282,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(limit / 4)
+		tick := time.NewTicker(limit / 8)
 		defer tick.Stop()
 		for i := range 12 {
 			<-tick.C
@@ -291,6 +291,8 @@ func TestSlowIsNotSilent(t *testing.T) {
 				return
 			}
 			s.pieces <- stream(delta(`{"content":"x"}`))
+			<-tick.C
+			s.pieces <- ": ping\n\n" // moves no limit but that of silence
 		}
 	}()
 	start := time.Now()
@@ -300,6 +302,30 @@ func TestSlowIsNotSilent(t *testing.T) {
 	}
 	<-done
 	wait(t, s.gone) // the server never ends its answer: the connection is given up soon
+}
+
+// TestOpenEnd has a server that says that it is done and keeps the connection open: the caller doesn't wait for it.
+func TestOpenEnd(t *testing.T) {
+	s := newSlow(false)
+	m := serve(t, s, Config{First: 2 * soon, Idle: 2 * soon})
+	go func() {
+		for _, p := range []string{stream(delta(`{"content":"x"}`), fin("stop"), "[DONE]"), ": ping\n\n"} {
+			select {
+			case s.pieces <- p:
+			case <-s.gone:
+			}
+			<-time.After(drainTimeout / 3) // so that the ping is not read together with the end
+		}
+	}()
+	start := time.Now()
+	if resp, err := m.Generate(t.Context(), ask("hi"), nil); err != nil || resp.Message.Said() != "x" || time.Since(start) > soon {
+		t.Errorf("%+v, %v after %v", resp, err, time.Since(start))
+	}
+	wait(t, s.gone)
+	w := newWatch(t.Context(), soon, soon)
+	if w.stop(); w.ctx.Err() == nil {
+		t.Error("a stopped watch leaves its context open")
+	}
 }
 
 func TestCancelClosesTheConnection(t *testing.T) {
@@ -317,8 +343,8 @@ func TestCancelClosesTheConnection(t *testing.T) {
 				go func() { s.pieces <- first }()
 			}
 			_, err := m.Generate(ctx, ask("hi"), func(memgpt.Delta) { cancel() })
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("error %v", err)
+			if !errors.Is(err, context.Canceled) || memgpt.CodeOf(err) != "" {
+				t.Errorf("error %v, want the context's without a code", err)
 			}
 			wait(t, s.gone)
 		})

@@ -393,8 +393,8 @@ func (w *wireIDs) begin() {
 }
 
 func (w *wireIDs) call(id string) string {
-	wire := id
-	for n := w.used[id]; id == "" || utf8.RuneCountInString(wire) > maxID || w.taken[wire]; n++ {
+	wire := memgpt.CleanText(id)
+	for n := w.used[id]; wire == "" || utf8.RuneCountInString(wire) > maxID || w.taken[wire]; n++ {
 		wire = "call_" + memgpt.HashKey(id, strconv.Itoa(n))
 		if !w.taken[wire] {
 			break
@@ -411,8 +411,8 @@ func (w *wireIDs) result(id string) string {
 		w.pending[id] = list[1:]
 		return list[0]
 	}
-	if id == "" || utf8.RuneCountInString(id) > maxID {
-		return "call_" + memgpt.HashKey(id, "0")
+	if wire := memgpt.CleanText(id); wire != "" && utf8.RuneCountInString(wire) <= maxID {
+		return wire
 	}
-	return id
+	return "call_" + memgpt.HashKey(id, "0")
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -184,6 +185,36 @@ func TestLearns(t *testing.T) {
 				t.Errorf("%d requests for two calls, want %d", h.posts.Load(), test.posts)
 			}
 		})
+	}
+}
+
+// TestOverflowTeachesNothing has refusals that name a field but are not about the form of the request.
+func TestOverflowTeachesNothing(t *testing.T) {
+	for status, refusal := range map[int]string{
+		400: oai("'max_tokens' is not allowed to be so large: this model's maximum context length is 4096 tokens and your request has 4000 input tokens"),
+		429: oai("stream_options: too many unsupported requests"),
+		503: oai("unknown field of stream_options"),
+	} {
+		h := refusing(nil, status, refusal, nil)
+		m := serve(t, h, Config{})
+		if _, err := m.Generate(t.Context(), modeltest.Request("hi"), nil); err == nil || h.posts.Load() != 1 {
+			t.Errorf("%d: %d requests, %v", status, h.posts.Load(), err)
+		}
+	}
+}
+
+// TestHead looks at what goes before the body: its length, since some servers take no chunks, and no wish for a
+// compressed answer, which would be held back by its encoder.
+func TestHead(t *testing.T) {
+	s := script.NewServer(script.ServerConfig{Key: "k", Config: script.Config{Replies: []script.Reply{script.Text("ok")}}})
+	m := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength <= 0 || r.Header.Get("Accept-Encoding") != "" || r.Header.Get("X-Title") != "t" {
+			t.Errorf("length %d, header %v", r.ContentLength, r.Header)
+		}
+		s.ServeHTTP(w, r)
+	}), Config{APIKey: "k", Headers: map[string]string{"X-Title": "t"}})
+	if _, err := m.Generate(t.Context(), ask("hi"), nil); err != nil {
+		t.Error(err)
 	}
 }
 

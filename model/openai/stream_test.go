@@ -2,11 +2,11 @@ package openai
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -49,6 +49,7 @@ var answers = []struct {
 	{"no [DONE]", stream(delta(`{"content":"a"}`), fin("stop")), memgpt.Parts{text("a")}, memgpt.FinishStop},
 	{"no finish", stream(delta(`{"content":"a"}`), done), memgpt.Parts{text("a")}, memgpt.FinishStop},
 	{"pretty printed over lines", "data: {\"choices\":[\ndata: {\"delta\":{\"content\":\"a\"},\ndata: \"finish_reason\":\"stop\"}]}\n\n", memgpt.Parts{text("a")}, memgpt.FinishStop},
+	{"pretty printed, CRLF", "data: {\"choices\":[\r\ndata: {\"delta\":{\"content\":\"a\"},\r\ndata: \"finish_reason\":\"stop\"}]}\r\n\r\n", memgpt.Parts{text("a")}, memgpt.FinishStop},
 	{"huge line", stream(delta(`{"content":"`+strings.Repeat("好", 500_000)+`"}`), fin("stop")), memgpt.Parts{text(strings.Repeat("好", 500_000))}, memgpt.FinishStop},
 	{"content parts", stream(delta(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}`), delta(`{"content":["b",{"text":"c"}]}`), fin("stop")),
 		memgpt.Parts{think("hm"), text("abc")}, memgpt.FinishStop},
@@ -118,40 +119,75 @@ var answers = []struct {
 	{"plain, spaced", "\n  {\"choices\":[{\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"}]},\"finish_reason\":null}]}\n", memgpt.Parts{text("a")}, memgpt.FinishStop},
 	{"plain calls", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"f","arguments":{"a":1}}},{"function":{"name":"f","arguments":"{}"}},{"id":"1","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}]}`,
 		memgpt.Parts{made("1", "f", `{"a":1}`), made("new_1", "f", "{}"), made("new_2", "f", "{}")}, memgpt.FinishCalls},
+	{"plain calls without anything", `{"choices":[{"message":{"tool_calls":[{"function":{"name":"f","arguments":""}},{"function":{"name":"f"}}]}}]}`,
+		memgpt.Parts{made("new_1", "f", ""), made("new_2", "f", "")}, memgpt.FinishCalls},
 	{"plain reasoning, empty text", `{"choices":[{"message":{"content":"","reasoning_content":"hm"},"finish_reason":"length"}]}`, memgpt.Parts{think("hm")}, memgpt.FinishLength},
 }
 
 func TestAnswers(t *testing.T) {
 	for _, test := range answers {
-		for _, whole := range []bool{true, false} {
-			if !whole && len(test.body) > 10_000 {
-				continue
+		t.Run(test.name, func(t *testing.T) {
+			m, _ := scripted(t, Config{NewID: ids()}, script.Status(200, test.body, "Content-Type", contentType(test.body)))
+			req := ask("hi")
+			req.MaxTokens = 25
+			var h heard
+			resp, err := m.Generate(t.Context(), req, h.add)
+			if err != nil {
+				t.Fatal(err)
 			}
-			t.Run(fmt.Sprintf("%s/whole=%v", test.name, whole), func(t *testing.T) {
-				m := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					w.Header().Set("Content-Type", contentType(test.body))
-					if whole {
-						_, _ = io.WriteString(w, test.body)
-					} else {
-						bytewise(w, test.body)
-					}
-				}), Config{NewID: ids()})
-				req := ask("hi")
-				req.MaxTokens = 25
-				var h heard
-				resp, err := m.Generate(t.Context(), req, h.add)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(test.parts, resp.Message.Parts); diff != "" {
-					t.Errorf("parts (-want +got):\n%s", diff)
-				}
-				if resp.Finish != test.finish || resp.Message.Role != memgpt.RoleAssistant || resp.Message.Origin != memgpt.OriginModel {
-					t.Errorf("finish %q, want %q; %s by %s", resp.Finish, test.finish, resp.Message.Role, resp.Message.Origin)
-				}
-				h.same(t, resp)
-			})
-		}
+			compare(t, resp, &h, test.parts, test.finish)
+		})
+	}
+}
+
+func compare(t *testing.T, resp *memgpt.Response, h *heard, parts memgpt.Parts, finish memgpt.Finish) {
+	t.Helper()
+	if diff := cmp.Diff(parts, resp.Message.Parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	if resp.Finish != finish || resp.Message.Role != memgpt.RoleAssistant || resp.Message.Origin != memgpt.OriginModel {
+		t.Errorf("finish %q, want %q; %s by %s", resp.Finish, finish, resp.Message.Role, resp.Message.Origin)
+	}
+	h.same(t, resp)
+}
+
+// TestAnswersByteByByte reads the same answers from a body that gives one byte at a time.
+func TestAnswersByteByByte(t *testing.T) {
+	for _, test := range answers {
+		t.Run(test.name, func(t *testing.T) {
+			m, err := New(Config{BaseURL: "http://x", NewID: ids()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWatch(t.Context(), soon, soon)
+			defer w.stop()
+			var h heard
+			resp, f := m.read(w, &http.Response{
+				Header: http.Header{"Content-Type": {contentType(test.body)}},
+				Body:   io.NopCloser(iotest.OneByteReader(strings.NewReader(test.body))),
+			}, newReply(h.add, m.cfg.NewID, "m", 25))
+			if f != nil {
+				t.Fatal(f.err)
+			}
+			compare(t, resp, &h, test.parts, test.finish)
+		})
+	}
+}
+
+// TestOneByteAWrite has a server that writes and flushes each byte by itself, in text and in an argument.
+func TestOneByteAWrite(t *testing.T) {
+	const s = "请牢记,我不能喝酒 🍷👩‍👩‍👧‍👦 é"
+	srv := script.NewServer(script.ServerConfig{Bytewise: true, Config: script.Config{Replies: []script.Reply{script.Calls(script.Text(s), script.Say(s))}}})
+	m := serve(t, srv, Config{})
+	var h heard
+	resp, err := m.Generate(t.Context(), ask("hi"), h.add)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.same(t, resp)
+	calls := resp.Message.Calls()
+	if len(calls) != 1 || calls[0].Arguments != `{"message":"`+s+`"}` || h.text != s {
+		t.Errorf("text %q, calls %+v", h.text, calls)
 	}
 }
 

@@ -104,16 +104,6 @@ func textAndThinking(resp *memgpt.Response) (text, thinking string) {
 	return text, thinking
 }
 
-// bytewise writes each byte by itself, so that it becomes a chunk of its own.
-func bytewise(w http.ResponseWriter, body string) {
-	for i := range len(body) {
-		if _, err := io.WriteString(w, body[i:i+1]); err != nil {
-			return
-		}
-		w.(http.Flusher).Flush()
-	}
-}
-
 // stream makes a body of events from the data of each.
 func stream(data ...string) string {
 	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"

@@ -106,17 +106,25 @@ func (j *joiner) flush() string {
 	return clean(rest)
 }
 
-// unfinished returns how many bytes at the end of b may be the beginning of a character.
+// unfinished returns how many bytes at the end of b may be the beginning of a character. Half a surrogate pair waits for
+// the other half.
 func unfinished(b []byte) int {
-	if n := len(b); n >= 3 && highHalf(b[n-3:]) {
-		return 3
+	k := partial(b)
+	n := len(b) - k
+	if n >= 3 && highHalf(b[n-3:]) && (k == 0 || b[n] == 0xED) {
+		k += 3
 	}
+	return k
+}
+
+// partial returns the length of the beginning of a character, or of half a pair, at the end of b.
+func partial(b []byte) int {
 	for k := 1; k <= min(3, len(b)); k++ {
 		tail := b[len(b)-k:]
 		if !utf8.RuneStart(tail[0]) {
 			continue
 		}
-		if tail[0] >= utf8.RuneSelf && !utf8.FullRune(tail) {
+		if tail[0] >= utf8.RuneSelf && !utf8.FullRune(tail) || k == 2 && tail[0] == 0xED && tail[1]&0xE0 == 0xA0 {
 			return k
 		}
 		return 0

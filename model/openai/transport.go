@@ -140,10 +140,13 @@ func (w *watch) drain() {
 
 // limit names the limit that was passed.
 func (w *watch) limit() string {
-	if w.begun {
-		return "nothing more came within " + w.idle.String()
+	switch {
+	case !w.begun:
+		return "no answer began within " + w.first.String()
+	case !time.Now().Before(w.due):
+		return "nothing but keepalives came within " + w.first.String()
 	}
-	return "no answer began within " + w.first.String()
+	return "nothing more came within " + w.idle.String()
 }
 
 // watched is a body that tells the watch of its bytes.

@@ -81,6 +81,22 @@ func TestModelGivesRepliesInOrderAndRecordsCopies(t *testing.T) {
 	}
 }
 
+func TestOneReplyForMany(t *testing.T) {
+	r := script.Say("again")
+	m := script.Of(r, r)
+	var ids []string
+	for range 2 {
+		resp, err := m.Generate(t.Context(), ask("x"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, resp.Message.Calls()[0].ID)
+	}
+	if ids[0] == ids[1] || r.Parts[0].(memgpt.Call).ID != "" {
+		t.Errorf("ids %q, and the script's own part is %+v", ids, r.Parts[0])
+	}
+}
+
 func TestSummaryFuncAndCountOnly(t *testing.T) {
 	m := script.New(script.Config{
 		Replies:   []script.Reply{script.Say("listed")},
