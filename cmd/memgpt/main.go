@@ -59,6 +59,7 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	root.SetErr(s.err)
 	a := &app{streams: s, getenv: getenv}
 	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
-	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(), a.benchCommand())
+	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
+		a.benchCommand(), a.evalCommand())
 	return root
 }

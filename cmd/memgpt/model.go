@@ -42,6 +42,10 @@ func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
 // banner says which model answers. A stand-in is never presented as a language model.
 func (a *app) banner() {
 	known := a.model.Capabilities()
+	if known.StandIn && a.cfg.Model == offline.Name {
+		a.say("memgpt: %s: not a language model but a rule-based stand-in, as MEMGPT_MODEL asks.", known.Name)
+		return
+	}
 	if known.StandIn {
 		a.say("memgpt: no language model is configured; a rule-based stand-in (%s) answers. Set OPENAI_BASE_URL or"+
 			" OPENAI_API_KEY, or start a local server.", known.Name)

@@ -1,0 +1,187 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"memgpt"
+)
+
+// watched is a model whose requests are looked at before they leave.
+type watched struct {
+	memgpt.Model
+	watch *watch
+}
+
+// Generate implements memgpt.Model.
+func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
+	if req.Purpose == memgpt.PurposeStep {
+		m.watch.request(req)
+	}
+	return m.Model.Generate(ctx, req, stream)
+}
+
+// watch follows one turn: what stood in its requests, what was said, what it took.
+type watch struct {
+	question string
+	answer   string // expected, folded
+	gold     []*sighting
+	said     []string
+	searches int
+	context  map[int]int // tokens of the request, by step
+}
+
+func newWatch(q *Question) *watch {
+	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}}
+	for _, g := range q.Gold {
+		w.gold = append(w.gold, &sighting{Evidence: g, runes: []rune(g.Text)})
+	}
+	return w
+}
+
+// update takes in what the kernel tells.
+func (w *watch) update(u memgpt.Update) {
+	switch u := u.(type) {
+	case memgpt.Spoke:
+		w.said = append(w.said, u.Text)
+	case memgpt.StepCommitted:
+		if u.Step > 0 && u.Context > 0 {
+			w.context[u.Step] = u.Context
+		}
+		for _, e := range u.Entries {
+			for _, c := range e.Message.Calls() {
+				if searches(c.Name) {
+					w.searches++
+				}
+			}
+		}
+	}
+}
+
+// searches names the functions that look for stored texts; memory_read shows what was found already.
+func searches(name string) bool {
+	return name == "conversation_search" || name == "archival_memory_search"
+}
+
+// seen counts the pieces of evidence that were in context.
+func (w *watch) seen() (n int) {
+	for _, g := range w.gold {
+		if g.shown() {
+			n++
+		}
+	}
+	return n
+}
+
+// request looks for evidence in a compiled prompt.
+func (w *watch) request(req *memgpt.Request) {
+	for i := range req.Messages {
+		switch m := &req.Messages[i]; m.Role {
+		case memgpt.RoleUser:
+			w.queued(m.Said())
+		case memgpt.RoleTool:
+			if res, ok := m.Result(); ok {
+				w.quoted(res.Text)
+			}
+		}
+	}
+}
+
+// envelope is what the queue's entries are wrapped in.
+type envelope struct {
+	Type    memgpt.EventType `json:"type"`
+	Message string           `json:"message"`
+	Cut     bool             `json:"cut"`
+	ID      string           `json:"id"`
+}
+
+// queued looks at an entry of the queue: evidence that stands there as the message that it is, or quoted by the system.
+func (w *watch) queued(text string) {
+	var e envelope
+	if json.Unmarshal([]byte(text), &e) != nil || e.Message == w.question {
+		return
+	}
+	switch {
+	case e.Type == memgpt.EventPrefetch:
+		w.lines(e.Message)
+	case e.Type != memgpt.EventUser && e.Type != memgpt.EventAgent:
+	case e.Cut:
+		w.piece(quote{ID: e.ID, Text: e.Message})
+	default:
+		for _, g := range w.gold {
+			if g.Text == e.Message {
+				g.add(0, e.Message)
+			}
+		}
+	}
+}
+
+// quoted looks at the result of a function.
+func (w *watch) quoted(text string) {
+	var e struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}
+	if json.Unmarshal([]byte(text), &e) == nil && e.Status == "OK" {
+		w.lines(e.Message)
+	}
+}
+
+// quote is a line in which search and reading show a stored text, or a piece of it from a character on.
+type quote struct {
+	ID     string `json:"id"`
+	Text   string `json:"text"`
+	Offset int    `json:"offset"`
+}
+
+func (w *watch) lines(text string) {
+	for line := range strings.Lines(text) {
+		var q quote
+		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &q) == nil {
+			w.piece(q)
+		}
+	}
+}
+
+func (w *watch) piece(q quote) {
+	for _, g := range w.gold {
+		if g.ID == q.ID {
+			g.add(q.Offset, q.Text)
+			g.answered = g.answered || w.answer != "" && strings.Contains(fold(q.Text), w.answer)
+		}
+	}
+}
+
+// sighting is what was shown of one piece of evidence.
+type sighting struct {
+	Evidence
+	runes    []rune
+	spans    [][2]int // in characters
+	answered bool     // a piece held the expected answer
+}
+
+// add notes that text, which stands in the evidence from a character on, was shown. What stands elsewhere is no quotation.
+func (g *sighting) add(from int, text string) {
+	piece := []rune(text)
+	if to := from + len(piece); from >= 0 && to <= len(g.runes) && slices.Equal(g.runes[from:to], piece) {
+		g.spans = append(g.spans, [2]int{from, to})
+	}
+}
+
+// shown reports whether all of the text was shown, or the piece with the answer.
+func (g *sighting) shown() bool {
+	if len(g.spans) == 0 {
+		return false
+	}
+	slices.SortFunc(g.spans, func(a, b [2]int) int { return a[0] - b[0] })
+	reach := 0
+	for _, s := range g.spans {
+		if s[0] > reach {
+			break
+		}
+		reach = max(reach, s[1])
+	}
+	return reach == len(g.runes) || g.answered
+}

@@ -1,0 +1,200 @@
+package eval
+
+import (
+	"context"
+	"crypto/sha256"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"memgpt"
+	"memgpt/kernel"
+	"memgpt/memtool"
+	"memgpt/retrieve"
+	"memgpt/store"
+	"memgpt/token"
+	"memgpt/tool"
+)
+
+// loader holds one case in a store: the agent, its memory, and the empty conversation in which each question is asked.
+type loader struct {
+	r     *runner
+	c     *Case
+	store store.Store
+	agent memgpt.Agent
+	asked memgpt.Thread
+}
+
+const (
+	mainThread  = "main"
+	askedThread = "questions"
+	blockLimit  = 2000      // characters, as the first implementation
+	leaseTime   = time.Hour // nobody else is there to take a lease
+)
+
+// load makes the agent and fills its memory.
+func (l *loader) load(ctx context.Context) error {
+	clock := &clock{at: l.c.Now}
+	id := l.ids(clock, "load")
+	main, err := l.makeAgent(ctx, clock, id)
+	if err != nil {
+		return err
+	}
+	if err := l.storePassages(ctx, clock); err != nil {
+		return err
+	}
+	if len(l.c.Lines) > 0 {
+		if err := l.importLines(ctx, clock, id, main); err != nil {
+			return err
+		}
+	}
+	return l.openThread(ctx, clock, id)
+}
+
+// ids is a source of ids that depends on the suite, the case and a name alone.
+func (l *loader) ids(clock *clock, name string) func(string) string {
+	seed := sha256.Sum256([]byte(l.r.suite.Name + "\x00" + l.c.Name + "\x00" + name))
+	return memgpt.NewIDs(rand.NewChaCha8(seed), clock.now)
+}
+
+// clock is an injected clock: each reading is a millisecond later, so that what happens has an order and runs repeat.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(time.Millisecond)
+	return c.at
+}
+
+func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
+	now := clock.now()
+	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
+	human := memgpt.Block{ID: id("block"), Label: "human", Limit: blockLimit, Description: "Key facts about the person you talk with."}
+	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.Window, Blocks: []string{persona.ID, human.ID}, Created: now}
+	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
+	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
+		Threads: []memgpt.Thread{main}})
+	l.agent.Version = 1
+	return main, err
+}
+
+// storePassages puts the case's passages into archival storage, as the agent's owner would.
+func (l *loader) storePassages(ctx context.Context, clock *clock) error {
+	if len(l.c.Passages) == 0 {
+		return nil
+	}
+	now := clock.now()
+	commit := &store.Commit{Now: now}
+	for _, p := range l.c.Passages {
+		terms, length := l.r.analyzer.Analyze(store.IndexText{Text: p.Text, Time: now})
+		commit.Passages = append(commit.Passages, memgpt.Passage{ID: p.ID, Owner: l.agent.ID, Text: p.Text, Time: now,
+			Key: memgpt.HashKey(strings.ToLower(strings.Join(strings.Fields(p.Text), " "))), Cause: memgpt.Cause{Origin: memgpt.OriginOwner}})
+		commit.Docs = append(commit.Docs, store.Doc{Owner: l.agent.ID, ID: p.ID, Kind: memgpt.KindPassage, Time: now, Length: length,
+			Terms: terms})
+	}
+	_, err := l.store.Commit(ctx, commit)
+	return err
+}
+
+// importLines imports the case's lines into the agent's main conversation.
+func (l *loader) importLines(ctx context.Context, clock *clock, id func(string) string, main memgpt.Thread) error {
+	now := clock.now()
+	got, err := l.store.Commit(ctx, &store.Commit{Now: now, Acquire: &memgpt.Lease{Thread: main.ID, Until: now.Add(leaseTime)}})
+	if err != nil {
+		return err
+	}
+	if got.Lease == nil {
+		return memgpt.Errorf(memgpt.CodeBusy, "import: the new conversation is in other hands")
+	}
+	st, err := store.Load(ctx, l.store, "", main.ID)
+	if err != nil {
+		return err
+	}
+	k, err := l.kernel(l.store, l.r.cfg.Model, clock.now, id)
+	if err != nil {
+		return err
+	}
+	_, err = k.Import(ctx, &memgpt.Work{State: st, Lease: *got.Lease, TTL: leaseTime}, l.c.Lines)
+	if err != nil {
+		return err
+	}
+	_, err = l.store.Commit(ctx, &store.Commit{Now: clock.now(), Lease: got.Lease, Release: true})
+	return err
+}
+
+// openThread makes the empty conversation for questions, and states in it what lies outside, as a host does.
+func (l *loader) openThread(ctx context.Context, clock *clock, id func(string) string) error {
+	now := clock.now()
+	t := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: askedThread, Next: 1, Created: now}
+	if _, err := l.store.Commit(ctx, &store.Commit{Now: now, Threads: []memgpt.Thread{t}}); err != nil {
+		return err
+	}
+	out, err := l.store.Outside(ctx, "", l.agent.ID, t.ID)
+	if err != nil {
+		return err
+	}
+	t.Version, t.Summary.Outside, t.Summary.Time = 1, out, now
+	if _, err := l.store.Commit(ctx, &store.Commit{Now: now, Threads: []memgpt.Thread{t}}); err != nil {
+		return err
+	}
+	l.asked, err = l.store.Thread(ctx, "", t.ID)
+	return err
+}
+
+// kernel wires a kernel on a store.
+func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id func(string) string) (*kernel.Kernel, error) {
+	search, err := retrieve.New(retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer})
+	if err != nil {
+		return nil, err
+	}
+	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
+		Window: l.r.cfg.Window, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
+	if m.Capabilities().StandIn {
+		cfg.Counter = plainCounter{l.r.counter}
+	}
+	if l.r.cfg.NoSearch {
+		cfg.Search = nothing{}
+	}
+	return kernel.New(cfg)
+}
+
+// plainCounter learns nothing from reports: a stand-in's are estimates, and what one question teaches must not depend on
+// which others are asked beside it.
+type plainCounter struct{ *token.Counter }
+
+// Observe does nothing.
+func (plainCounter) Observe(string, int, int) {}
+
+// functions are the memory functions that the model is given, made once for all questions; without search those are
+// missing that bring stored texts back.
+func (r *runner) functions(compact, native bool) ([]tool.Tool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	form := memtool.Form{Compact: compact, Native: native}
+	if made, ok := r.tools[form]; ok {
+		return made, nil
+	}
+	all, err := memtool.Tools(form)
+	if err != nil {
+		return nil, err
+	}
+	if r.cfg.NoSearch {
+		all = slices.DeleteFunc(all, func(t tool.Tool) bool { return t.Search })
+	}
+	r.tools[form] = all
+	return all, nil
+}
+
+// nothing is a search that finds nothing.
+type nothing struct{}
+
+// Search returns an empty page.
+func (nothing) Search(_ context.Context, q tool.Query) (tool.Hits, error) {
+	return tool.Hits{Page: q.Page, Size: q.Size}, nil
+}

@@ -1,0 +1,186 @@
+package eval
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"memgpt"
+	"memgpt/kernel"
+)
+
+// talkPersona tells an agent what its recall storage is about.
+const talkPersona = "I answer questions about earlier conversations. They are not in front of me: they are kept in my recall" +
+	" storage, so I search it before I answer. What was said there counts, not what I suppose."
+
+// unifiedDoc is a text of the unified format.
+type unifiedDoc struct {
+	ID      string  `json:"id"`
+	Text    *string `json:"text"`
+	Time    string  `json:"time"`
+	Who     string  `json:"who"`
+	Session string  `json:"session"`
+}
+
+// unifiedQuery is a question of the unified format.
+type unifiedQuery struct {
+	ID   string   `json:"id"`
+	Q    string   `json:"q"`
+	A    string   `json:"a"`
+	Cat  string   `json:"cat"`
+	Gold []string `json:"gold"`
+	Time string   `json:"time"`
+}
+
+// Locomo reads long conversations with questions about them from a file of the unified format: one conversation a line,
+//
+//	{"conv":…, "docs":[{"id","text","time","who","session"?}], "queries":[{"id","q","a","cat","gold":[ids of docs],"time"}]}
+//
+// Any data set in that format will do. A speaker's name that a text begins with ("Caroline: …") is taken off. Times
+// without a zone are UTC; what can't be read as a time is none. Gold ids that no doc has are counted as faults.
+func Locomo(path string) (*Suite, error) {
+	s := &Suite{Name: SuiteLocomo}
+	err := readLines(path, nil, func(line []byte) error {
+		c, err := parseUnified(line)
+		if err == nil {
+			s.Cases = append(s.Cases, c)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if countQuestions(s.Cases) == 0 {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "%s: there are no questions in it", path)
+	}
+	return s, nil
+}
+
+// readLines hands the lines of a file that aren't blank to parse; open unpacks it first. Errors name the line.
+func readLines(path string, open func(io.Reader) (io.Reader, error), parse func(line []byte) error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	var in io.Reader = f
+	if open != nil {
+		if in, err = open(f); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	r := bufio.NewReaderSize(in, 1<<16)
+	for n := 1; ; n++ {
+		line, err := r.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("%s: read line %d: %w", path, n, err)
+		}
+		if text := strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")); text != "" {
+			if err := parse([]byte(text)); err != nil {
+				return fmt.Errorf("%s: line %d: %w", path, n, err)
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+func parseUnified(line []byte) (Case, error) {
+	var in struct {
+		Conv    string         `json:"conv"`
+		Docs    []unifiedDoc   `json:"docs"`
+		Queries []unifiedQuery `json:"queries"`
+	}
+	if err := json.Unmarshal(line, &in); err != nil {
+		return Case{}, fmt.Errorf("it is no conversation {\"conv\",\"docs\",\"queries\"}: %w", err)
+	}
+	if len(in.Docs) == 0 {
+		return Case{}, errors.New("it has no docs")
+	}
+	c := Case{Name: in.Conv, Persona: talkPersona}
+	texts := make(map[string]string, len(in.Docs))
+	for i, d := range in.Docs {
+		if d.ID == "" || d.Text == nil {
+			return Case{}, fmt.Errorf("doc %d has no id or no text", i+1)
+		}
+		if _, ok := texts[d.ID]; ok {
+			return Case{}, fmt.Errorf("two docs have the id %q", d.ID)
+		}
+		l := d.line()
+		texts[l.ID] = l.Text
+		c.Lines = append(c.Lines, l)
+	}
+	c.Now = afterLast(c.Lines)
+	for i, q := range in.Queries {
+		if strings.TrimSpace(q.Q) == "" {
+			return Case{}, fmt.Errorf("query %d is empty", i+1)
+		}
+		c.Questions = append(c.Questions, q.question(texts))
+	}
+	return c, nil
+}
+
+// line returns a doc as it is imported.
+func (d *unifiedDoc) line() kernel.Line {
+	who, text := memgpt.CleanText(d.Who), memgpt.CleanText(*d.Text)
+	if who != "" {
+		text = strings.TrimPrefix(text, who+": ")
+	}
+	return kernel.Line{Speaker: who, Text: text, Time: parseTime(d.Time), Session: d.Session, ID: memgpt.CleanText(d.ID)}
+}
+
+func (q *unifiedQuery) question(texts map[string]string) Question {
+	out := Question{ID: q.ID, Text: memgpt.CleanText(q.Q), Answer: q.A, Group: q.Cat, Time: parseTime(q.Time)}
+	if out.Group == "" {
+		out.Group = "none"
+	}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(q.Gold))) {
+		if text, ok := texts[memgpt.CleanText(id)]; ok {
+			out.Gold = append(out.Gold, Evidence{memgpt.CleanText(id), text})
+		} else {
+			out.Faults++
+		}
+	}
+	return out
+}
+
+// afterLast is the day after the newest line: questions without a time are asked then.
+func afterLast(lines []kernel.Line) time.Time {
+	last := time.Time{}
+	for _, l := range lines {
+		if l.Time.After(last) {
+			last = l.Time
+		}
+	}
+	if last.IsZero() {
+		return timeless
+	}
+	return last.AddDate(0, 0, 1)
+}
+
+// timeless is when material without times is loaded: any fixed moment, so that runs repeat.
+var timeless = time.Date(2024, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+// timeForms are the forms of times in the unified format.
+var timeForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+	"3:04 pm on 2 January, 2006", "2006/01/02 (Mon) 15:04", "2006/01/02 15:04", "2006/01/02", "2006年01月02日 15:04", "2006年01月02日"}
+
+var weekdays = strings.NewReplacer("周一 ", "", "周二 ", "", "周三 ", "", "周四 ", "", "周五 ", "", "周六 ", "", "周日 ", "")
+
+// parseTime reads a time, zero when it can't be read.
+func parseTime(s string) time.Time {
+	s = weekdays.Replace(strings.TrimSpace(s))
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, s); err == nil {
+			return t
+		}
+	}
+	return time.Time{}
+}
