@@ -292,11 +292,12 @@ type Prefix struct {
 	Tokens int
 }
 
-// Clone returns a copy whose slices may be appended to and whose elements may be replaced without touching the original.
-func (s *State) Clone() *State {
+// Fork returns a working copy. Its blocks may be replaced without touching the original. The entries of the queue are
+// shared, since the past does not change and ten thousand conversations may wait at once: a fork may append to its queue
+// and change what it appended, one fork at a time.
+func (s *State) Fork() *State {
 	c := *s
 	c.Blocks = append([]Block(nil), s.Blocks...)
-	c.Queue = append([]Entry(nil), s.Queue...)
 	c.Thread.Open = append([]OpenCall(nil), s.Thread.Open...)
 	return &c
 }

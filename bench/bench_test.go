@@ -227,6 +227,22 @@ func TestWaitingFailure(t *testing.T) {
 	}
 }
 
+// TestFailure ends a run whose steps fail, instead of measuring how fast they do.
+func TestFailure(t *testing.T) {
+	cfg := wired(t)
+	cfg.Model = func(func() string) memgpt.Model { return script.Of(script.Calls(script.Call(memgpt.FuncYield))) }
+	if _, err := run(t.Context(), cfg, small); err == nil || !strings.Contains(err.Error(), "the turn ended as done (yield_silent)") {
+		t.Errorf("a silent turn: %v", err)
+	}
+	cfg.Model = func(func() string) memgpt.Model {
+		return script.Of(script.Say("so far").Heartbeat(), script.Calls(script.Say("so far"), script.Call("x")).Heartbeat(),
+			script.Fail(memgpt.Errorf(memgpt.CodeModelAuth, "no key")))
+	}
+	if _, err := run(t.Context(), cfg, small); err == nil || !strings.Contains(err.Error(), "the turn ended as failed") {
+		t.Errorf("a turn that failed after some words: %v", err)
+	}
+}
+
 func TestConfig(t *testing.T) {
 	if _, err := Run(t.Context(), Config{}); err == nil {
 		t.Error("an empty configuration runs")

@@ -301,7 +301,7 @@ func (k *kernel) run(ctx context.Context, w *memgpt.Work, s store.Store) error {
 }
 
 func (k *kernel) commit(ctx context.Context, s store.Store, w *memgpt.Work, step int, last, cancelled bool) error {
-	st, turn, event, lease := w.State.Clone(), w.Turn, w.Event, w.Lease
+	st, turn, event, lease := w.State.Fork(), w.Turn, w.Event, w.Lease
 	now := k.now()
 	lease.Until = now.Add(w.TTL)
 	add := func(m memgpt.Message, step int) {

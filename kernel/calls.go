@@ -19,6 +19,7 @@ type call struct {
 	args      json.RawMessage
 	fault     string // why it can't run; "" when it can
 	cut       bool   // its arguments were cut off
+	endless   bool   // it was made so often that the turn ends
 	asked     bool   // request_heartbeat was given
 	heartbeat bool   // its value
 	text      string
@@ -168,11 +169,7 @@ func (c *call) takeHeartbeat(args json.RawMessage) json.RawMessage {
 	c.asked = true
 	c.heartbeat = string(raw) == "true"
 	delete(members, memgpt.ArgHeartbeat)
-	out, err := json.Marshal(members)
-	if err != nil {
-		return args
-	}
-	return out
+	return mustJSON(members)
 }
 
 // safeArgs returns arguments that could not be read as a JSON object that any provider takes back.
@@ -205,9 +202,7 @@ func (r *run) distinct(calls []call) []call {
 		same[key] = true
 		if n := r.repeats(c); c.fault == "" && n >= r.maxRepeats()-1 {
 			c.fault = fmt.Sprintf("not run: this very call was made %d times in this turn, with the result above; do something else", n)
-			if n >= r.maxRepeats() {
-				r.stop(memgpt.StopRepeated)
-			}
+			c.endless = n >= r.maxRepeats()
 		}
 	}
 	return calls
@@ -228,12 +223,28 @@ func (r *run) repeats(c *call) (n int) {
 			continue
 		}
 		for _, before := range e.Message.Calls() {
-			if before.Name == c.Name && before.Arguments == c.Arguments {
+			if before.Name == c.Name && sameArgs(before.Arguments, c.Arguments) {
 				n++
 			}
 		}
 	}
 	return n
+}
+
+// sameArgs reports whether arguments are the same but for the order of their members and request_heartbeat.
+func sameArgs(a, b string) bool {
+	if a == b {
+		return true
+	}
+	plain := func(args string) string {
+		var members map[string]any
+		if json.Unmarshal([]byte(args), &members) != nil {
+			return args
+		}
+		delete(members, memgpt.ArgHeartbeat)
+		return string(mustJSON(members))
+	}
+	return plain(a) == plain(b)
 }
 
 func (r *run) usedID(id string) bool {

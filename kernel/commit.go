@@ -52,6 +52,9 @@ func (r *run) commit(ctx context.Context, decide func()) error {
 func (r *run) build() *store.Commit {
 	now := r.k.cfg.Now()
 	r.turn.Steps = r.step
+	if th := &r.st.Thread; r.userTurn() && th.Seen.Before(r.w.Event.Created) {
+		th.Seen = r.w.Event.Created
+	}
 	lease := r.w.Lease
 	lease.Until = now.Add(r.w.TTL)
 	c := &store.Commit{Now: now, Lease: &lease, Threads: []memgpt.Thread{r.st.Thread}, Entries: r.pend.entries,
@@ -164,7 +167,8 @@ func (r *run) redo(ctx context.Context) error {
 		return fmt.Errorf("read a conversation anew that changed meanwhile: %w", err)
 	}
 	open := r.st.Thread.Open
-	r.w.State, r.stale = st, true
+	r.w.State = st
+	r.changed()
 	r.begin()
 	n := 0
 	for n < len(r.st.Queue) && r.st.Queue[n].Seq <= head {
@@ -180,7 +184,7 @@ func (r *run) redo(ctx context.Context) error {
 	if r.text != "" && slices.ContainsFunc(entries, func(e memgpt.Entry) bool { return e.Message.Role == memgpt.RoleAssistant }) {
 		r.pend.spoken = []string{r.text}
 	}
-	if r.turn.Stop != memgpt.StopRepeated {
+	if was := r.turn.State; !r.settled && (was == memgpt.TurnRunning || was == memgpt.TurnDone) { // it is decided anew
 		r.done, r.turn.Stop, r.turn.State = false, "", memgpt.TurnRunning
 	}
 	for _, i := range r.segment {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"memgpt"
 )
@@ -148,12 +149,37 @@ type layout struct {
 	total          int   // the whole request: tools, system message, summary, queue
 }
 
-// measure sizes what compile would send.
+// measure sizes what compile would send. The layout is kept until something in it changes.
 func (r *run) measure() layout {
+	st := r.st
+	key := layoutKey{entries: len(st.Queue), next: st.Thread.Next, head: st.Thread.Head, asked: st.Thread.Asked,
+		summary: st.Thread.Summary.Time, prefix: r.prefix().Tokens, scale: r.scale, factor: r.factor(), fixed: r.win.fixed}
+	if key != r.measured.key {
+		r.measured.key, r.measured.layout = key, r.lay()
+	}
+	return r.measured.layout
+}
+
+// changed says that the working copy was replaced: prefix and layout are made anew.
+func (r *run) changed() {
+	r.stale = true
+	r.measured.key = layoutKey{}
+}
+
+// layoutKey changes with whatever a layout depends on.
+type layoutKey struct {
+	entries           int
+	next, head, asked int64
+	summary           time.Time
+	prefix, fixed     int
+	scale, factor     float64
+}
+
+func (r *run) lay() layout {
 	st, v := r.st, r.view()
 	l := layout{queue: make([]int, len(st.Queue)), total: r.ts.tokens() + r.prefix().Tokens + requestTokens}
 	if e, ok := head(st, &v); ok {
-		l.summary = v.size(&e, 0)
+		l.summary = r.headSize(&e, &v)
 	}
 	if st.Asked != nil {
 		l.asked = v.size(st.Asked, 0)
@@ -168,6 +194,24 @@ func (r *run) measure() layout {
 	return l
 }
 
+// headSize sizes the head of the queue, which is made anew each time but seldom changes within a turn.
+func (r *run) headSize(e *memgpt.Entry, v *view) int {
+	if said := e.Message.Said(); said != r.head.said || !e.Time.Equal(r.head.at) {
+		r.head = sizedHead{said: said, at: e.Time}
+	}
+	e.Tokens = r.head.tokens
+	n := v.size(e, 0)
+	r.head.tokens = e.Tokens
+	return n
+}
+
+// sizedHead is a head of the queue with its size, 0 when it wasn't counted.
+type sizedHead struct {
+	said   string
+	at     time.Time
+	tokens int
+}
+
 // requestTokens is what opens the reply in a request (OpenAI's chat format).
 const requestTokens = 3
 
@@ -176,7 +220,13 @@ func stepCalls(e *memgpt.Entry, before int) int {
 	if e.Message.Role == memgpt.RoleTool {
 		return before
 	}
-	return len(e.Message.Calls())
+	n := 0
+	for _, p := range e.Message.Parts {
+		if _, ok := p.(memgpt.Call); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // compile builds the request from the state: tools, system message | summary | queue. It changes nothing and asks nobody.

@@ -23,6 +23,7 @@ type env struct {
 	t      testing.TB
 	store  store.Store // what the kernel uses; may be faulty
 	base   *sqlite.Store
+	path   string // of its file
 	kernel *kernel.Kernel
 	count  *token.Counter
 	agent  memgpt.Agent
@@ -59,7 +60,8 @@ func newEnv(t testing.TB, m memgpt.Model, o options) *env {
 	t.Helper()
 	e := &env{t: t, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
 	e.newID = memgpt.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
-	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memgpt.db")})
+	e.path = filepath.Join(t.TempDir(), "memgpt.db")
+	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: e.path})
 	must(t, err)
 	t.Cleanup(func() { _ = base.Close() })
 	e.base, e.store = base, base

@@ -54,10 +54,11 @@ func textOnly(parts memgpt.Parts) (texts memgpt.Parts) {
 
 // runInside runs a call on the working copy. A failure changes nothing.
 func (r *run) runInside(ctx context.Context, c *call) {
-	before, pend := r.st.Clone(), r.pend.clone()
+	before, pend := r.st.Fork(), r.pend.clone()
 	c.text, c.failed = r.perform(ctx, c)
 	if c.failed {
-		r.st, r.pend, r.stale = before, pend, true
+		r.st, r.pend = before, pend
+		r.changed()
 	}
 	r.answer(c)
 }
@@ -157,6 +158,8 @@ func (r *run) heartbeat() {
 	r.extra = false
 	switch {
 	case r.done:
+	case slices.ContainsFunc(r.calls, func(c call) bool { return c.endless }):
+		r.stop(memgpt.StopRepeated)
 	case r.step >= r.maxSteps():
 		if !r.wanted() {
 			r.stop(r.reason())

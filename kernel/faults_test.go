@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -165,6 +166,9 @@ func TestFaultsOfContext(t *testing.T) {
 			t.Errorf("max_tokens is %d", n)
 		}
 	})
+}
+
+func TestFaultsOfPressure(t *testing.T) {
 	t.Run("run marked failed though the reply exists", func(t *testing.T) {
 		down := true
 		m := script.New(script.Config{
@@ -299,6 +303,9 @@ func TestFaultsOfHistory(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFaultsOfTheLog(t *testing.T) {
 	t.Run("ids of calls are too long or used twice", func(t *testing.T) {
 		m := script.New(script.Config{NewID: func(int) string { return strings.Repeat("x", 80) }, Func: func(n int, _ *memgpt.Request) script.Reply {
 			return script.Calls(script.Call("core_memory_append", "label", "human", "content", fmt.Sprint(n)), script.Say(fmt.Sprint(n)))
@@ -398,45 +405,44 @@ func cutInsideGroups(t *testing.T) {
 	}
 }
 
-// killedInCall kills the process after an outside call has run and before its result is stored.
+// killedInCall kills the process while an outside call runs or right after it, and goes on in a new one.
 func killedInCall(t *testing.T) {
-	ring, rung := ringer(t)
-	faulty := &storetest.Faulty{Commits: true, At: 3} // acceptance, the open call, its result
-	o := options{tools: []tool.Tool{ring}, wrap: func(s store.Store) store.Store { faulty.Inner = s; return faulty }}
-	m := script.Of(script.Calls(script.Call("ring", "n", "a"), script.Call("ring", "n", "b"),
-		script.Call("core_memory_append", "label", "human", "content", "x")), script.Say("I am back"))
-	e := newEnv(t, m, o)
-	if err := e.deliver("ring", "k"); err == nil || !faulty.Dead() {
-		t.Fatalf("no crash: %v", err)
-	}
-	e.store = e.base
-	e.configure(m, o)
-	if err := e.deliver("ring", "k"); err != nil {
-		t.Fatal(err)
-	}
-	if said := spoken(e.seen); !slices.Equal(said, []string{"I am back"}) {
-		t.Errorf("%q", said)
-	}
-	last := m.Last()
-	if err := checkV(last, e.count, 1, 16384, "ring"); err != nil {
-		t.Error(err)
-	}
-	text := wire(last)
-	if strings.Count(text, "may or may not have happened") != 1 || strings.Count(text, "not run:") != 2 {
-		t.Errorf("%s", text)
-	}
-	if rung["a"] != 1 || rung["b"] != 0 || e.block("human") != "" {
-		t.Errorf("rung %v, block %q", rung, e.block("human"))
-	}
-	var results []memgpt.Result
-	for _, entry := range e.log() {
-		if res, ok := entry.Message.Result(); ok {
-			results = append(results, res)
+	const open, not = "interrupted: the process ended while this call ran", "not run: "
+	for _, c := range []struct {
+		at   int64 // commits: acceptance, the calls before the first starts, its result, those before the third starts, its result
+		said []string
+		rung map[string]int
+	}{{3, []string{open, not, not}, map[string]int{"a": 1}}, {4, []string{"rang", not, not}, map[string]int{"a": 1}},
+		{5, []string{"rang", "Block", open}, map[string]int{"a": 1, "b": 1}}} {
+		ring, rung := ringer(t)
+		faulty := &storetest.Faulty{Commits: true, At: c.at}
+		o := options{tools: []tool.Tool{ring}, wrap: func(s store.Store) store.Store { faulty.Inner = s; return faulty }}
+		m := script.Of(script.Calls(script.Call("ring", "n", "a"), script.Call("core_memory_append", "label", "human", "content", "x"),
+			script.Call("ring", "n", "b")), script.Say("I am back"))
+		e := newEnv(t, m, o)
+		if err := e.deliver("ring", "k"); err == nil || !faulty.Dead() {
+			t.Fatalf("no crash: %v", err)
 		}
-	}
-	for _, res := range results[:3] {
-		if !res.Failed {
-			t.Errorf("%+v", res)
+		e.store = e.base
+		e.configure(m, o)
+		must(t, e.deliver("ring", "k"))
+		if said := spoken(e.seen); !slices.Equal(said, []string{"I am back"}) || !maps.Equal(rung, c.rung) {
+			t.Errorf("at %d: %q, rung %v", c.at, said, rung)
+		}
+		if err := checkV(m.Last(), e.count, 1, 16384, "ring"); err != nil {
+			t.Errorf("at %d: %v", c.at, err)
+		}
+		n := 0
+		for _, entry := range e.log() {
+			if res, ok := entry.Message.Result(); ok && n < len(c.said) {
+				if !strings.HasPrefix(res.Text, c.said[n]) || res.Failed != (c.said[n] == open || c.said[n] == not) {
+					t.Errorf("at %d, result %d: %+v", c.at, n, res)
+				}
+				n++
+			}
+		}
+		if done := e.block("human") == "x"; done != (c.at == 5) {
+			t.Errorf("at %d: the block is %q", c.at, e.block("human"))
 		}
 	}
 }

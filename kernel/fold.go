@@ -17,8 +17,12 @@ import (
 // again later.
 func (r *run) flush(ctx context.Context) error {
 	l := r.measure()
+	total := tokens(l.total, r.factor())
+	if !r.st.Thread.Alerted && total <= r.win.alert { // only what the model moved out without a summary, or a fold to make up for
+		return r.flushOldest(ctx, l, 0)
+	}
 	grow := max(r.win.summaryCap()+outsideTokens-tokens(l.summary, r.factor()), 0)
-	return r.flushOldest(ctx, l, r.oldest(l, tokens(l.total, r.factor())+grow-r.win.target, r.evictable()))
+	return r.flushOldest(ctx, l, r.oldest(l, total+grow-r.win.target, r.evictable()))
 }
 
 // flushOldest flushes the first n entries of the queue.
@@ -64,7 +68,8 @@ func sum(ns []int) (total int) {
 	return total
 }
 
-// asideEntries reads the entries that left the queue and are not in the summary.
+// asideEntries reads the entries that left the queue and are not in the summary, less imported ones: no model is asked
+// about those.
 func (r *run) asideEntries(ctx context.Context) ([]memgpt.Entry, error) {
 	th := &r.st.Thread
 	if th.Folded >= th.Head {
@@ -74,7 +79,7 @@ func (r *run) asideEntries(ctx context.Context) ([]memgpt.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the messages that were set aside: %w", err)
 	}
-	return aside, nil
+	return slices.DeleteFunc(aside, func(e memgpt.Entry) bool { return e.Message.Origin == memgpt.OriginImport }), nil
 }
 
 // restate writes anew what lies outside main context, with what leaves by the commit under way.
@@ -117,19 +122,17 @@ func (r *run) fold(ctx context.Context, old string, entries []memgpt.Entry) (tex
 	if err != nil {
 		return "", err.Error()
 	}
-	f := folder{r: r, model: m, window: r.summarizerWindow(m)}
-	lines := f.lines(entries)
-	text = old
-	for part := 0; len(lines) > 0; part++ {
-		n := f.take(text, lines)
-		if part == maxParts-1 && n < len(lines) {
-			lines = lines[len(lines)-f.takeLast(text, lines):]
-			n = len(lines)
-		}
-		if text, err = f.ask(ctx, text, lines[:n]); err != nil {
-			return "", err.Error()
-		}
-		lines = lines[n:]
+	f := folder{r: r, model: m, name: m.Capabilities().Name, window: r.summarizerWindow(m), margin: 1.05}
+	if m == r.model {
+		f.name = r.name
+	}
+	text, err = f.fold(ctx, old, entries)
+	if memgpt.CodeOf(err) == memgpt.CodeModelOverflow && ctx.Err() == nil {
+		f.margin = 1.25 // the count was corrected, by a text of other words
+		text, err = f.fold(ctx, old, entries)
+	}
+	if err != nil {
+		return "", err.Error()
 	}
 	return withSearchWords(text, entries), ""
 }
@@ -145,7 +148,27 @@ func (r *run) summarizerWindow(m memgpt.Model) int {
 type folder struct {
 	r      *run
 	model  memgpt.Model
+	name   string // of the model, for the counter's calibration
 	window int
+	margin float64 // on counts, since lines are counted one by one
+}
+
+// fold folds entries into the old summary, in as many requests as it takes.
+func (f *folder) fold(ctx context.Context, text string, entries []memgpt.Entry) (string, error) {
+	lines := f.lines(entries)
+	var err error
+	for part := 0; len(lines) > 0; part++ {
+		n := f.take(text, lines)
+		if part == maxParts-1 && n < len(lines) {
+			lines = lines[len(lines)-f.takeLast(text, lines):]
+			n = len(lines)
+		}
+		if text, err = f.ask(ctx, text, lines[:n]); err != nil {
+			return "", err
+		}
+		lines = lines[n:]
+	}
+	return text, nil
 }
 
 func (f *folder) cap() int { return max(f.r.win.summaryCap()-20, 40) }
@@ -163,9 +186,7 @@ func (f *folder) budget(old string) int {
 
 func (f *folder) maxTokens() int { return min(2*f.cap(), f.window/4) }
 
-func (f *folder) factor() float64 {
-	return f.r.k.cfg.Counter.Factor(f.model.Capabilities().Name) * 1.05 // lines are counted one by one
-}
+func (f *folder) factor() float64 { return f.r.k.cfg.Counter.Factor(f.name) * f.margin }
 
 // take returns how many of the lines fit one request, at least one.
 func (f *folder) take(old string, lines []string) int {
@@ -259,6 +280,7 @@ func (f *folder) ask(ctx context.Context, old string, lines []string) (string, e
 	}
 	for try := 0; ; try++ {
 		reply, err := f.model.Generate(ctx, req, nil)
+		f.learn(req, reply, err)
 		if err != nil {
 			return "", err
 		}
@@ -270,6 +292,23 @@ func (f *folder) ask(ctx context.Context, old string, lines []string) (string, e
 		if try == 1 {
 			return "", memgpt.Errorf(memgpt.CodeModelEmpty, "the model gave no text for a summary")
 		}
+	}
+}
+
+// learn takes from an answer how the model counts.
+func (f *folder) learn(req *memgpt.Request, reply *memgpt.Response, err error) {
+	overflow := memgpt.CodeOf(err) == memgpt.CodeModelOverflow
+	if !overflow && (err != nil || reply.Usage.Input <= 0) {
+		return
+	}
+	counter, counted := f.r.k.cfg.Counter, requestTokens
+	for i := range req.Messages {
+		counted += counter.Message(&req.Messages[i])
+	}
+	if overflow {
+		f.r.correct(f.name, f.window, counted, err)
+	} else if !counter.Truncated(counted, reply.Usage.Input) {
+		counter.Observe(f.name, counted, reply.Usage.Input)
 	}
 }
 

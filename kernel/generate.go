@@ -50,7 +50,7 @@ func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Respon
 			if r.retries.overflow++; r.retries.overflow > 1 {
 				return nil, err
 			}
-			r.correct(counted, err)
+			r.correct(r.name, r.window, counted, err)
 			if err := r.makeRoom(ctx); err != nil {
 				return nil, err
 			}
@@ -87,18 +87,19 @@ func (r *run) account(counted int, reply *memgpt.Response) {
 	r.k.cfg.Counter.Observe(r.name, counted, u.Input)
 }
 
-// correct learns from an overflow. Without figures of the provider the count is raised by a quarter.
-func (r *run) correct(counted int, err error) {
+// correct learns from an overflow how a model counts. Without figures of the provider the count is raised by a quarter.
+func (r *run) correct(model string, window, counted int, err error) {
 	reported := counted * 5 / 4
 	var e *memgpt.Error
 	if asError(err, &e) && e.Tokens > 0 {
 		reported = e.Tokens
-		if e.Limit > 0 && e.Limit < r.window {
-			reported = e.Tokens * r.window / e.Limit // our window is larger than the provider's: count as if tokens were
+		if e.Limit > 0 && e.Limit < window {
+			reported = e.Tokens * window / e.Limit // our window is larger than the provider's: count as if tokens were
 		}
 	}
-	least := int(float64(counted) * r.factor() * 1.02)
-	r.k.cfg.Counter.Observe(r.name, counted, max(reported, least))
+	counter := r.k.cfg.Counter
+	least := int(float64(counted) * counter.Factor(model) * 1.02)
+	counter.Observe(model, counted, max(reported, least))
 }
 
 // judge returns an error where a reply can't be acted on: it has no content, or calls that were cut off.

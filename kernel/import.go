@@ -112,9 +112,13 @@ func (r *run) importLines(ctx context.Context, lines []keyed, done *Imported) er
 			}
 		}
 	}
+	th := &r.st.Thread
+	whole := th.Folded == th.Head
 	r.leave(len(r.st.Queue))
-	r.st.Thread.Folded, r.st.Asked = r.st.Thread.Head, nil
-	r.st.Thread.Asked = r.w.State.Thread.Asked // the newest message of a user is still the one that was said here
+	if whole { // else a fold failed: what it was for is folded later, without the imported text (asideEntries)
+		th.Folded = th.Head
+	}
+	th.Asked = r.w.State.Thread.Asked // the newest message of a user is still the one that was said here
 	r.st.Asked = r.w.State.Asked
 	return r.commitPart(ctx)
 }

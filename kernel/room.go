@@ -137,9 +137,13 @@ func (r *run) leave(n int) []memgpt.Entry {
 
 // fit sets aside the oldest steps that do not fit. Where the step in progress alone is too large, texts are shown shorter.
 func (r *run) fit() error {
+	usable := r.win.usable
+	if r.retries.overflow > 0 {
+		usable -= usable / 10 // a count that was wrong is not relied on to the last token
+	}
 	for {
 		l := r.measure()
-		excess := tokens(l.total, r.factor()) - r.win.usable
+		excess := tokens(l.total, r.factor()) - usable
 		if excess <= 0 {
 			r.last = l
 			return nil

@@ -30,9 +30,14 @@ type run struct {
 	pend  changes
 
 	turn     memgpt.Turn
-	step     int     // of the turn, under way or last committed
-	first    int     // step before the first of this run
-	last     layout  // of the request under way
+	step     int    // of the turn, under way or last committed
+	first    int    // step before the first of this run
+	last     layout // of the request under way
+	head     sizedHead
+	measured struct {
+		key    layoutKey
+		layout layout
+	}
 	calls    []call  // of the step under way
 	planned  planned // of the last reply
 	segment  []int   // those that ran on the working copy since the last commit
@@ -82,7 +87,7 @@ func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
 
 // begin starts a working copy from what is committed.
 func (r *run) begin() {
-	r.st = r.w.State.Clone()
+	r.st = r.w.State.Fork()
 	r.pend = changes{}
 }
 
@@ -117,8 +122,11 @@ func (r *run) fitFixed() error {
 	tools := tokens(r.ts.tokens(), factor)
 	fixed := tokens(r.ts.tokens()+r.prefix().Tokens+requestTokens, factor)
 	r.win = newWindow(r.window, fixed, r.st.Agent.Policy)
+	if r.win.room() >= minRoom {
+		return nil
+	}
 	system := tokens(r.k.cfg.Counter.Text(r.k.instructions(&r.st.Agent, r.compact)), factor)
-	return r.win.check(tools, system, fixed-tools-system)
+	return r.win.refuse(tools, system, fixed-tools-system)
 }
 
 // factor is what counts are multiplied with to get the provider's tokens.
@@ -172,11 +180,12 @@ func (r *run) insert(at int, e memgpt.Entry) {
 }
 
 // answerOpenCalls gives a result to each call that was started and whose result never came. Calls run in order and each
-// is committed before it starts: the first open one may have happened, those after it did not.
+// is committed before it starts: the first open one may have happened, those after it did not. What works on our memory is
+// committed with its result, so that without one it did not happen.
 func (r *run) answerOpenCalls() {
 	for i, c := range r.st.Thread.Open {
 		text := "not run: the process was interrupted before this call started; call again if it is still needed"
-		if i == 0 {
+		if i == 0 && c.Effect == memgpt.EffectOutside {
 			text = "interrupted: the process ended while this call ran; it may or may not have happened." +
 				" Find out before you call again"
 		}

@@ -56,11 +56,8 @@ func newWindow(size, fixed int, p memgpt.Policy) window {
 	return w
 }
 
-// check refuses a window whose fixed part leaves too little.
-func (w window) check(tools, system, blocks int) error {
-	if w.room() >= minRoom {
-		return nil
-	}
+// refuse says why a window won't do whose fixed part leaves less than minRoom.
+func (w window) refuse(tools, system, blocks int) error {
 	need := (w.fixed + minRoom) * replyShare / (replyShare - 1)
 	return memgpt.Errorf(memgpt.CodeWindow, "%s", fmt.Sprintf("the window of %d tokens is too small: functions %d + instructions %d + blocks %d = %d tokens,"+
 		" which with %d for the reply leaves %d of at least %d for messages; shorten the blocks, offer fewer functions"+

@@ -190,6 +190,7 @@ func readInput(ctx context.Context, in io.Reader) (<-chan string, <-chan error) 
 		r := bufio.NewReader(in)
 		for {
 			line, err := r.ReadString('\n')
+			line = strings.TrimPrefix(line, "\ufeff")
 			if line != "" {
 				select {
 				case lines <- trimNewline(line):

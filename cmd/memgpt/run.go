@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func (a *app) runCommand() *cobra.Command {
 				if len(data) > maxInput {
 					return fmt.Errorf("read the message from standard input: it is longer than %d MiB", maxInput>>20)
 				}
-				text = string(data)
+				text = strings.TrimPrefix(string(data), "\ufeff") // as PowerShell and Notepad write it
 			}
 			defer a.close()
 			return a.runOnce(cmd.Context(), text, asJSON)
