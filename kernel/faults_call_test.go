@@ -48,6 +48,22 @@ func TestFaultsOfCalls(t *testing.T) {
 			}
 		}
 	})
+	t.Run("a tool gets its arguments as they were written", func(t *testing.T) {
+		var got string
+		own, err := memtool.New("own", "own", memgpt.EffectRead, func(context.Context, struct {
+			A string `json:"a"`
+		}) (string, error) {
+			return "", nil
+		})
+		must(t, err)
+		own.Call = func(_ context.Context, in tool.Invocation) (string, error) { got = string(in.Args); return "ok", nil }
+		m := script.Of()
+		e := newEnv(t, m, options{tools: []tool.Tool{own}})
+		e.ok(m, "own", "a", "1 < 2 && 3 > 2")
+		if got != `{"a":"1 < 2 && 3 > 2"}` {
+			t.Errorf("%s", got)
+		}
+	})
 	t.Run("extra arguments do no harm", func(t *testing.T) {
 		m := script.Of(script.Call("send_message", "inner_thoughts", "x", "message", "hi", "mood", 1, "request_heartbeat", false))
 		e := newEnv(t, m, options{})
@@ -248,7 +264,7 @@ func TestFaultsOfLoops(t *testing.T) {
 			if n%2 == 0 {
 				return script.Call("archival_memory_search", `{"query":"x","page":0,"request_heartbeat":true}`)
 			}
-			return script.Call("archival_memory_search", `{ "page":"0", "query" : "x", "request_heartbeat":"true"}`)
+			return script.Call("archival_memory_search", `{ "page":"0", "query" : "x"}`)
 		}})
 		e := newEnv(t, m, options{})
 		if _, turn := e.say("hi"); turn.Stop != memgpt.StopRepeated || turn.Steps > 5 {
