@@ -38,6 +38,15 @@ func (m *memory) PageSize() int {
 	return 5
 }
 
+// Fits measures a result as compile will show it.
+func (m *memory) Fits(result string) bool {
+	v, calls := m.run.view(), max(len(m.run.calls), 1)
+	e := memgpt.Entry{Time: m.Now(), Message: memgpt.Message{Role: memgpt.RoleTool,
+		Parts: memgpt.Parts{memgpt.Result{CallID: m.call.ID, Name: m.call.Name, Text: result}}}}
+	whole := v.whole(&e)
+	return v.count.Message(&whole) <= v.caps.of(&e, calls)
+}
+
 func (m *memory) Block(label string) (memgpt.Block, error) {
 	labels := make([]string, 0, len(m.run.st.Blocks))
 	for _, b := range m.run.st.Blocks {

@@ -16,7 +16,7 @@ const (
 	summaryShare  = 0.1  // of the window, and of the room twice that: the recursive summary at most
 	capUser       = 0.5  // of the room: one message of a user or the system as shown
 	capAssistant  = 0.25 // one message of the model
-	capResult     = 0.25 // one result
+	capResult     = 0.35 // one result
 	capResults    = 0.4  // the results of one step together
 	defaultAlert  = 0.7  // paper, section 2.2
 	defaultFlush  = 1.0  // paper, section 2.2

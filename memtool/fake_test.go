@@ -17,6 +17,7 @@ import (
 
 // fake is a memory that records what it was asked and answers what it was told to.
 type fake struct {
+	room   int // characters of a result that are shown; 0 is no bound
 	now    time.Time
 	blocks []memgpt.Block
 	log    []string // what was done to it
@@ -75,6 +76,7 @@ func (f *fake) Say(text string)                 { f.note("say %s", text) }
 func (f *fake) Yield()                          { f.note("yield") }
 func (f *fake) PauseHeartbeats(d time.Duration) { f.note("pause %v", d) }
 func (f *fake) PageSize() int                   { return 5 }
+func (f *fake) Fits(result string) bool         { return f.room == 0 || memgpt.Runes(result) <= f.room }
 
 func (f *fake) Search(_ context.Context, q tool.Query) (tool.Hits, error) {
 	f.query = q

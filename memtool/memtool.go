@@ -113,6 +113,21 @@ type call struct {
 	sizes
 }
 
+// minExcerpt is the least that is shown of a text, in characters: enough to see what it is about.
+const minExcerpt = 40
+
+// fitted renders a result with shorter and shorter texts until it is shown whole: a result that is cut at its end loses
+// its last hits and the way on.
+func (c call) fitted(render func(call) (string, error)) (string, error) {
+	for {
+		text, err := render(c)
+		if err != nil || c.Fits(text) || c.excerpt <= minExcerpt && c.page <= minExcerpt {
+			return text, err
+		}
+		c.excerpt, c.page = max(c.excerpt/2, minExcerpt), max(c.page/2, minExcerpt)
+	}
+}
+
 // sizes bound what a result shows, in characters.
 type sizes struct {
 	excerpt int // of a text found

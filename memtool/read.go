@@ -46,11 +46,17 @@ func read(ctx context.Context, c call, args readArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return c.fitted(func(c call) (string, error) { return c.readOn(id, args, originals) })
+}
+
+// readOn renders the page of the original that begins at the offset, with its neighbours.
+func (c call) readOn(id string, args readArgs, originals []tool.Original) (string, error) {
 	out, found, next := []string{}, false, 0
 	for _, o := range originals {
 		l := c.original(o)
 		if o.Asked {
 			found = true
+			var err error
 			if next, err = l.turn(o.Text, args.Offset, c.page); err != nil {
 				return "", err
 			}

@@ -86,7 +86,7 @@ func search(ctx context.Context, c call, q tool.Query, start, end, other string)
 	if hits.Total == 0 {
 		return nothing(q, other), nil
 	}
-	return c.render(q, hits)
+	return c.fitted(func(c call) (string, error) { return c.render(q, hits) })
 }
 
 func nothing(q tool.Query, other string) string {

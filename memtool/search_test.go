@@ -3,6 +3,7 @@ package memtool
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -289,5 +290,61 @@ func BenchmarkTools(b *testing.B) {
 		if _, err := Tools(Form{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestResultsShrinkUntilTheyFit: a result that is cut at its end loses its last hits and the way on.
+func TestResultsShrinkUntilTheyFit(t *testing.T) {
+	f := newFake()
+	f.hits = tool.Hits{Total: 12, Size: 5}
+	for i := range 5 {
+		f.hits.List = append(f.hits.List, tool.Hit{ID: fmt.Sprint("message-", i), Kind: memgpt.KindMessage, Text: strings.Repeat("长文本 long text ", 200)})
+	}
+	for _, room := range []int{0, 4000, 2000, 1200, 10} {
+		f.room = room
+		c := call{f, sizes{excerpt: 600, page: 3000}}
+		text, err := search(t.Context(), c, tool.Query{Text: "long"}, "", "", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := memgpt.Runes(text); room > 1000 && n > room {
+			t.Errorf("room %d: the result has %d characters", room, n)
+		}
+		if strings.Count(text, `"id":`) != 5 || !strings.HasSuffix(text, "Next page: page=1") {
+			t.Errorf("room %d: hits or the way on are missing:\n%s", room, text)
+		}
+	}
+}
+
+// TestReadPagesShrinkUntilTheyFit reads a long text through in pages of the size that fits.
+func TestReadPagesShrinkUntilTheyFit(t *testing.T) {
+	f := newFake()
+	whole := strings.Repeat("读到最后 read it all ", 300)
+	f.originals = []tool.Original{{ID: "message-1", Kind: memgpt.KindMessage, Text: whole, Asked: true}}
+	f.room = 700
+	var got strings.Builder
+	for offset, pages := 0, 0; ; pages++ {
+		text, err := read(t.Context(), call{f, sizes{excerpt: 600, page: 3000}}, readArgs{ID: "message-1", Offset: offset})
+		if err != nil || pages > 100 {
+			t.Fatal(pages, err)
+		}
+		if n := memgpt.Runes(text); n > f.room {
+			t.Fatalf("a page of %d characters", n)
+		}
+		first, rest, more := strings.Cut(text, "\n")
+		var l struct{ Text string }
+		if err := json.Unmarshal([]byte(first), &l); err != nil {
+			t.Fatal(err)
+		}
+		got.WriteString(l.Text)
+		if !more {
+			break
+		}
+		if _, err := fmt.Sscanf(rest, "Read on: offset=%d", &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got.String() != whole {
+		t.Error("the pages don't make up the text")
 	}
 }

@@ -59,6 +59,8 @@ type Memory interface {
 	Read(ctx context.Context, id string, around int) ([]Original, error)
 	// PageSize is the number of hits a page that the agent's policy sets.
 	PageSize() int
+	// Fits reports whether a result with this text is shown to the model whole. What does not fit is shown cut at its end.
+	Fits(result string) bool
 	// Evict moves the oldest whole steps up to the message with the ID through out of the queue ("" for down to the flush
 	// target). A summary replaces them; "" leaves it to the queue manager.
 	Evict(ctx context.Context, through, summary string) (Eviction, error)

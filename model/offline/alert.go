@@ -20,7 +20,9 @@ func (m *Model) relieve(t *turn) (act, bool) {
 		calls = append(calls, t.call(toolInsert, true, "content", text))
 	}
 	if t.has(toolEvict) && !gone(alert) {
-		calls = append(calls, m.evict(t, leaving, through))
+		if c := m.evict(t, leaving, through); !t.owes() || len(calls) > 0 || c.str("summary") != "" {
+			calls = append(calls, c) // else nothing that leaves is worth a step now: what looking up brought is noted anyway
+		}
 	}
 	if len(calls) == 0 {
 		return act{}, false
@@ -34,7 +36,7 @@ func (m *Model) relieve(t *turn) (act, bool) {
 		return act{}, false // nowhere to note what was found: better to answer with it
 	}
 	why := t.lang.pick("Main context is filling up: save what matters, move the oldest messages out.", "上下文快满了：先存要紧的，再移出最早的消息。")
-	return act{thought: t.think(why + m.takeNotes(t)), calls: calls}, true
+	return act{thought: t.think(why), calls: calls}, true
 }
 
 // owes tells whether somebody still waits for a word in this turn.
@@ -127,15 +129,19 @@ func (t *turn) summaryRoom() int {
 	if window <= 0 {
 		return unknownRoom
 	}
-	fixed := 0
+	return int(ownShare * min(summaryShare*float64(window), 2*summaryShare*float64(t.queueRoom())))
+}
+
+// queueRoom is how many tokens the queue may take, of a window that is known.
+func (t *turn) queueRoom() int {
+	window, fixed := t.req.Window, 0
 	if len(t.req.Messages) > 0 {
 		fixed = messageCost(&t.req.Messages[0])
 	}
 	for _, spec := range t.req.Tools {
 		fixed += estimate(spec.Name) + estimate(spec.Description) + estimate(string(spec.Parameters)) + 4
 	}
-	room := window - min(window/8, 4096) - fixed
-	return int(ownShare * min(summaryShare*float64(window), 2*summaryShare*float64(max(room, 0))))
+	return max(window-min(window/8, 4096)-fixed, 0)
 }
 
 // maxDetails is how much of what leaves is put into the archive, in bytes.

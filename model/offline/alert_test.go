@@ -72,9 +72,29 @@ func TestAlertInMidTurn(t *testing.T) {
 	s.alert(pressure)
 	got := s.run()
 	wants(t, got, "9:40")
-	if s.called(toolEvict) == 0 || len(s.said) != 1 {
+	if s.called(toolEvict) != 0 || len(s.said) != 1 || s.steps != 1 {
+		t.Errorf("an alert about nothing but a search took a step: calls %v, said %q", s.calls, s.said)
+	}
+}
+
+func TestAlertInMidTurnAboutOlderTalk(t *testing.T) {
+	s := newSim(t)
+	s.told("Ben", "The ferry to Skye leaves at 9:40.")
+	s.turnLog = len(s.log)
+	s.queue = append(s.queue, envelope(memgpt.EventUser, "The Zephyr contract with Nadia ends on 2024-09-30.", s.now(), ""),
+		memgpt.TextMessage(memgpt.RoleAssistant, memgpt.OriginModel, "I see."),
+		envelope(memgpt.EventUser, "When does the ferry to Skye leave?", s.now(), ""))
+	res, err := s.m.Generate(t.Context(), s.request(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.execute(&res.Message)
+	s.alert(pressure)
+	wants(t, s.run(), "9:40")
+	if s.called(toolEvict) != 1 || len(s.said) != 1 {
 		t.Errorf("calls %v, said %q", s.calls, s.said)
 	}
+	wants(t, s.summary, "Zephyr", "2024-09-30")
 }
 
 func TestAlertThatNamesTheRange(t *testing.T) {

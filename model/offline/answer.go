@@ -148,7 +148,7 @@ func (m *Model) look(t *turn, terms []term, want fact) (act, bool) {
 	if a, ok := t.readFurther(best, pages); ok {
 		return a, true
 	}
-	if t.count() >= maxSearches {
+	if t.count() >= maxSearches || t.late() {
 		return act{}, false
 	}
 	all := t.queries(terms, hits)
@@ -182,7 +182,7 @@ func worst(terms []term) string {
 
 func (t *turn) searching(query string, calls []call) act {
 	calls = calls[:min(len(calls), maxSearches-t.count())]
-	return act{calls: calls, thought: t.think(t.lang.pick("Looking for: "+query, "查找："+query) + t.counting(len(calls)))}
+	return act{calls: calls, thought: t.think(t.lang.pick("Looking for: "+query, "查找："+query))}
 }
 
 func searches(pages []page) int {
@@ -210,7 +210,7 @@ func (t *turn) newSearch(query string, pages []page) []call {
 func (t *turn) nextPages(query string, pages []page) []call {
 	var calls []call
 	for _, p := range pages {
-		if p.call.name == toolRead || !p.more || p.call.str("query") != query || p.next >= maxPages {
+		if p.call.name == toolRead || !p.more || p.call.str("query") != query || p.next >= maxPages || p.misses(query) {
 			continue
 		}
 		if !searched(pages, p.call.name, query, p.next) && t.has(p.call.name) {
@@ -222,8 +222,7 @@ func (t *turn) nextPages(query string, pages []page) []call {
 
 func searched(pages []page, store, query string, number int) bool {
 	for _, p := range pages {
-		n, _ := p.call.args["page"].(float64)
-		if p.call.name == store && p.call.str("query") == query && int(n) == number {
+		if p.call.name == store && p.call.str("query") == query && p.number() == number {
 			return true
 		}
 	}
@@ -232,8 +231,7 @@ func searched(pages []page, store, query string, number int) bool {
 
 // readFurther reads on in the best text where it was cut and has a part of what is looked for.
 func (t *turn) readFurther(best ranked, pages []page) (act, bool) {
-	reads := len(pages) - searches(pages)
-	if !best.hit.Cut || best.score < 0.2 || reads >= maxReads || !t.has(toolRead) {
+	if !best.hit.Cut || best.score < 0.2 || t.reads() >= maxReads || t.late() || !t.has(toolRead) {
 		return act{}, false
 	}
 	offset := best.hit.shown()

@@ -53,7 +53,7 @@ func (t *turn) summarised() []hit {
 			continue
 		}
 		for _, line := range strings.Split(oldSummary(it.text), "\n") {
-			if line = strings.TrimLeft(strings.TrimSpace(line), "-• "); line != "" && !wordsLine(line) && !headLine(line) {
+			if line = strings.TrimLeft(strings.TrimSpace(line), "-• "); line != "" && line != noSummary && !wordsLine(line) && !headLine(line) {
 				hits = append(hits, hit{ID: "summary " + line, Kind: "summary", Time: it.when, Text: line})
 			}
 		}

@@ -8,10 +8,10 @@ import (
 
 // decide chooses what to do in this step. Everything that it goes by stands in the prompt.
 func (m *Model) decide(t *turn) act {
-	if a, ok := m.mend(t); ok {
+	if a, ok := m.mend(t); ok && !t.late() {
 		return a
 	}
-	if t.alerted {
+	if t.alerted && !t.late() {
 		if a, ok := m.relieve(t); ok {
 			return a
 		}
@@ -33,8 +33,10 @@ func (m *Model) decide(t *turn) act {
 
 // onUser handles what a user said: keep what he states, then answer what he asks, else acknowledge.
 func (m *Model) onUser(t *turn) act {
-	if a, ok := m.save(t, t.pending); ok {
-		return a
+	if t.count() == 0 && !t.late() { // what is to be kept is kept before the first search
+		if a, ok := m.save(t, t.pending); ok {
+			return a
+		}
 	}
 	if kind := talkOf(t.question); kind != noTalk {
 		return t.speak(m.smallTalk(t, kind))
@@ -153,7 +155,7 @@ func (t *turn) speak(text string) act {
 	if !t.has(memgpt.FuncSendMessage) || t.mute {
 		return act{text: text}
 	}
-	return act{calls: []call{{memgpt.FuncSendMessage, map[string]any{memgpt.ArgMessage: text}}}}
+	return act{calls: []call{{name: memgpt.FuncSendMessage, args: map[string]any{memgpt.ArgMessage: text}}}}
 }
 
 // rest ends the turn without a word.

@@ -43,8 +43,25 @@ func (m *Model) foldRequest(req *memgpt.Request) string {
 		budget = min(budget, max(atoi(m[1])*3/2, leastRoom))
 	}
 	l := langOf(old + strings.Join(lines, " "))
-	text := fold(old, lines, l, int(foldMargin*float64(budget)))
-	return firstOf(text, l.pick("Nothing of note was said.", "没有需要记下的内容。"))
+	if !brings(old, lines) && estimate(old) <= budget {
+		return firstOf(old, noSummary)
+	}
+	return firstOf(fold(old, lines, l, int(foldMargin*float64(budget))), noSummary)
+}
+
+// noSummary stands for a summary where there is nothing to sum up: an answer may not be empty. It is what the request
+// writes there, and never read as something that was said.
+const noSummary = "(none)"
+
+// brings tells whether lines have anything to keep that the summary lacks. The steps of a search have not: what they hold
+// are quotations, which stay where they were found.
+func brings(old string, lines []string) bool {
+	for _, s := range lines {
+		if telling(spokenPart(s)) > 0 && !strings.Contains(old, s) {
+			return true
+		}
+	}
+	return false
 }
 
 var wordBound = regexp.MustCompile(`(?i)at most (\d+) words`)
@@ -74,7 +91,7 @@ func readFold(text string) (old string, lines []string) {
 		switch {
 		case foldHead.MatchString(raw):
 			inOld = inOld && strings.Contains(strings.ToLower(raw), "summary")
-		case raw == "" || raw == "(none)" || resultLine.MatchString(raw):
+		case raw == "" || raw == noSummary || resultLine.MatchString(raw):
 		case inOld:
 			kept = append(kept, raw)
 		default:
@@ -293,9 +310,7 @@ func searchWords(all []line, l lang, n int) string {
 	var words []string
 	for _, x := range sorted {
 		for _, w := range contentTerms(spokenPart(x.text)) {
-			good := w.dense || w.weight > 1 || slices.Contains(names(x.text), w.text)
-			if good && memgpt.Runes(w.text) > 1 && memgpt.Runes(w.text) <= 40 && len(words) < maxWords && !slices.Contains(words, w.text) &&
-				estimate(strings.Join(words, ", ")+w.text)+6 <= n {
+			if findable(w, x.text) && len(words) < maxWords && !slices.Contains(words, w.text) && estimate(strings.Join(words, ", ")+w.text)+6 <= n {
 				words = append(words, w.text)
 			}
 		}
@@ -305,6 +320,24 @@ func searchWords(all []line, l lang, n int) string {
 	}
 	return l.pick(wordsEnglish, wordsChinese) + strings.Join(words, l.pick(", ", "、"))
 }
+
+// findable tells whether a word of a text is one by which the text can be found again: a name, a number or code, a long
+// word, a short run of characters, and none that any talk is full of.
+func findable(w term, text string) bool {
+	n := memgpt.Runes(w.text)
+	switch {
+	case n < 2 || n > maxWordLength || hollowWords[strings.ToLower(w.text)]:
+		return false
+	case w.dense:
+		return n <= maxRun
+	}
+	return w.weight > 1 || slices.Contains(names(text), w.text)
+}
+
+const (
+	maxWordLength = 40 // characters of a word to search for
+	maxRun        = 8  // of one without spaces: longer ones are clauses
+)
 
 // wordsLine tells whether a line lists words to search for.
 func wordsLine(s string) bool {

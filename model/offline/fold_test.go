@@ -93,3 +93,70 @@ func TestFoldKeepsWhatMatters(t *testing.T) {
 		t.Errorf("kept what says nothing: %q", got)
 	}
 }
+
+// searchSteps are lines of a turn that searches.
+const searchSteps = `2023-05-08T13:56:00Z user: "Who polished the copper samovar in Odessa?"
+2023-05-08T13:57:05Z the agent called conversation_search{"query":"polished copper samovar Odessa"}
+2023-05-08T13:57:06Z result of conversation_search (OK): "Showing 1-1 of 1\n{\"id\":\"message-1\",\"text\":\"Piotr paid 99 roubles.\"}"
+2023-05-08T13:57:07Z the agent thought: "[step 3, search 4, read 0] Looking for: Piotr 1901"`
+
+func TestFoldOfSearchStepsKeepsTheOldSummary(t *testing.T) {
+	for _, old := range []string{
+		"- 2023-05-07 the user: The lease with Brandt ends on 2023-11-30.\nSearch for: Brandt, lease",
+		"- 2023-05-07 用户：租约三月五日到期。\n搜索词：租约",
+		"She said hello.", // a summary in other words than its own
+		noSummary,
+	} {
+		got := old
+		for range 3 {
+			got = foldOf(t, 200, "Summary so far:\n"+got+"\n\nMessages that leave now:\n"+searchSteps)
+		}
+		if got != old {
+			t.Errorf("%q became %q", old, got)
+		}
+	}
+	long := strings.Repeat("- the user: Invoice 4711 went to Lisbon on 3 May.\n- the user: Invoice 12 went to Porto.\n", 40)
+	if got := foldOf(t, 100, "Summary so far:\n"+long+"\nMessages that leave now:\n"+searchSteps); estimate(got) > 100 {
+		t.Errorf("a summary of %d tokens, at most 100", estimate(got))
+	}
+}
+
+func TestFoldWithoutContentIsNoFiller(t *testing.T) {
+	for _, said := range []string{"hi", "你好", "Thanks!"} {
+		body := "Summary so far:\n(none)\n\nMessages that leave now:\n2023-05-08T13:56:00Z user: \"" + said + "\""
+		got := foldOf(t, 200, body)
+		if got != noSummary {
+			t.Errorf("%s: %q", said, got)
+		}
+		got = foldOf(t, 200, "Summary so far:\n"+got+"\nSearch for: 9\n\nMessages that leave now:\n2023-06-01T00:00:00Z user: \"The dentist moved to Elm Street 5.\"")
+		wants(t, got, "Elm Street 5")
+		if strings.Contains(got, "none") {
+			t.Errorf("filler was kept: %q", got)
+		}
+	}
+	s := newSim(t)
+	s.summary = noSummary
+	if got := s.user("Who is none?"); strings.Contains(got, "my summary") {
+		t.Errorf("quoted filler: %q", got)
+	}
+}
+
+func TestSearchWordsAreContentWords(t *testing.T) {
+	for word, want := range map[string]bool{"温室": true, "因": false, "觉得": false, "窗户全部修理完毕再刷一遍漆": false} {
+		if got := findable(term{word, true, 1}, word); got != want {
+			t.Errorf("findable(%s) = %v", word, got)
+		}
+	}
+	got := foldOf(t, 300, "Summary so far:\n(none)\n\nMessages that leave now:\n"+
+		"2024-01-02T08:00:00Z user: \"Nothing really happened yesterday. Something else: everyone definitely thought my greenhouse in Bergen was wonderful, number A-77.\"\n"+
+		"2024-01-02T08:00:00Z user: \"今天没有下雨，其实大家都觉得望京的温室非常好，因为王芳已经修好了十二扇窗户并且打算明天继续把剩余窗户全部修理完毕再刷一遍漆。\"")
+	words := got[strings.LastIndexByte(got, '\n')+1:]
+	wants(t, words, "greenhouse", "Bergen", "A-77")
+	list := strings.FieldsFunc(strings.TrimPrefix(strings.TrimPrefix(words, wordsEnglish), wordsChinese), func(r rune) bool { return r == ',' || r == '、' })
+	for _, w := range list {
+		w = strings.TrimSpace(w)
+		if hollowWords[strings.ToLower(w)] || dense([]rune(w)[0]) && memgpt.Runes(w) > 8 {
+			t.Errorf("%q is no word to search for: %q", w, words)
+		}
+	}
+}

@@ -3,7 +3,9 @@ package offline
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"memgpt"
 )
@@ -29,6 +31,8 @@ type page struct {
 	more bool // there is a next page
 	next int  // its number, or the offset at which to read on
 	ok   bool
+	// noted: the page left the context, and what it had with it
+	noted bool
 }
 
 var (
@@ -93,14 +97,77 @@ const (
 
 // pages returns what the turn's searches and readings brought, in order; of those that left the context, what was noted.
 func (t *turn) pages() []page {
-	list := t.notes.pages()
+	var list []page
 	for _, it := range t.results {
 		switch it.call.name {
 		case toolRecall, toolArchive, toolRead:
 			list = append(list, readPage(it))
 		}
 	}
-	return list
+	noted := slices.DeleteFunc(t.notes.pages(), func(p page) bool {
+		return searched(list, p.call.name, p.call.str("query"), p.number())
+	})
+	return append(noted, list...)
+}
+
+// number is the number of a search's page.
+func (p page) number() int {
+	n, _ := p.call.args["page"].(float64)
+	return int(n)
+}
+
+// misses tells whether a query is a code that no text of the page has whole. Searches also find texts with a part of it.
+func (p page) misses(query string) bool {
+	if p.noted {
+		return false // see leadsOn
+	}
+	codes := codesOf(query)
+	for _, h := range p.hits {
+		if slices.ContainsFunc(codes, func(code string) bool { return holdsWhole(h.Text, code) }) {
+			return false
+		}
+	}
+	return len(codes) > 0
+}
+
+// leadsOn tells whether the next page may have what is looked for, if there is one.
+func (p page) leadsOn(query string) bool {
+	switch {
+	case p.noted: // that there are more was noted only if so
+		return true
+	case shapeOf(query) != noShape:
+		return p.fullOf(query)
+	}
+	return !p.misses(query)
+}
+
+// codesOf returns the words of a query that have letters or dashes and digits together.
+func codesOf(query string) []string {
+	var codes []string
+	for _, tok := range codeRun.FindAllString(query, -1) {
+		if s := shapeOf(tok); s == shapeUUID || s == shapeCode {
+			codes = append(codes, tok)
+		}
+	}
+	return codes
+}
+
+// holdsWhole tells whether a text has a code that is no part of a longer one.
+func holdsWhole(text, code string) bool {
+	text, code = strings.ToLower(text), strings.ToLower(code)
+	part := func(r rune) bool { return r == '-' || r == '_' || runKind(r) == runWord }
+	for from := 0; ; {
+		i := strings.Index(text[from:], code)
+		if i < 0 {
+			return false
+		}
+		before, _ := utf8.DecodeLastRuneInString(text[:from+i])
+		after, _ := utf8.DecodeRuneInString(text[from+i+len(code):])
+		if !part(before) && !part(after) {
+			return true
+		}
+		from += i + 1
+	}
 }
 
 // found collects the texts that the turn has seen: what the system handed over, what searches found, what was read on.
@@ -112,10 +179,16 @@ func (t *turn) found() []hit {
 			all = append(all, readHits(it.text)...)
 		}
 	}
-	all = append(all, t.notes.Best...)
+	var seen []hit
 	for _, p := range t.pages() {
-		all = append(all, p.hits...)
+		seen = append(seen, p.hits...)
 	}
+	for _, h := range t.notes.Best { // what still stands in the prompt is seen whole there
+		if !slices.ContainsFunc(seen, func(s hit) bool { return s.ID == h.ID }) {
+			all = append(all, h)
+		}
+	}
+	all = append(all, seen...)
 	var list []hit
 	at := map[string]int{}
 	for _, h := range all {

@@ -39,6 +39,20 @@ func pairWith(with string, words []string) []string {
 // emptyRuns are Chinese pieces that are left of a question and say nothing alone.
 var emptyRuns = set(`有 都 也 就 被 把 和 与 跟 给 对 过 得 地 到 会 能 要 去 来 做 用 年 月 日 号 时 几 多 最 很 个 叫 吃的 时候 可以 应该 想`)
 
+// hollowWords are long words, and Chinese ones of any length, that any talk is full of: texts are not found by them.
+var hollowWords = set(`nothing something anything everything nobody somebody anybody everybody someone anyone everyone
+somewhere anywhere everywhere nowhere somehow anyway whatever whenever wherever whoever however therefore although though
+because without within against towards together another others either neither whether already always usually sometimes
+recently lately currently actually really definitely probably certainly absolutely basically especially obviously honestly
+hopefully totally completely exactly finally suddenly quickly slowly clearly simply nearly almost perhaps maybe forever
+yourself myself himself herself itself ourselves themselves through wonderful amazing awesome fantastic incredible
+interesting important different several various certain regular general believe thought thinking wanted looking feeling
+getting having becoming making trying started happened happening brought noticed welcome goodbye morning tonight tomorrow
+yesterday whatsoever previously meanwhile otherwise indeed course pretty kinda gonna wanna yeah haha okay sorry congrats
+congratulations things people moments
+没有 不过 但是 因为 所以 如果 虽然 而且 然后 已经 觉得 认为 感觉 东西 事情 今天 明天 昨天 现在 刚刚 刚才 最近 其实 真的 非常 特别 比较 可能 需要 内容
+知道 一些 一个 有些 有点 任何 所有 自己 还有 就是 不是 可是 或者 以及 当然 好像 一样 一直 这样 那样 这么 那么 大概 终于 希望`)
+
 // synonyms are groups of everyday words of one meaning, in both languages, so that the second search is in other words.
 var synonyms = groups(`
 job work profession occupation career 工作 职业 职位

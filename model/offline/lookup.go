@@ -11,7 +11,7 @@ import (
 // is a key itself, each is searched in turn until what was found is the key of nothing.
 
 const (
-	maxHops      = 40 // searches of one lookup
+	maxHops      = 30 // searches of one lookup
 	maxHopPages  = 4  // pages of one search of it
 	minCode      = 4  // characters of the shortest code
 	minNumberKey = 3  // digits of the shortest number that is taken for a key
@@ -82,10 +82,13 @@ func (m *Model) lookup(t *turn, start string) (act, bool) {
 	if hops > 0 && !follow {
 		return t.speak(t.value(at, hops)), true
 	}
-	if t.count() < maxHops && !m.slips("search", m.cfg.ForgetSearch, t) {
+	bound := maxHops
+	if hops == 0 {
+		bound = maxSearches // as of any question
+	}
+	if t.count() < bound && !t.late() && !m.slips("search", m.cfg.ForgetSearch, t) {
 		if c, ok := t.hop(at, hops == 0, recall, pages); ok {
-			why := t.lang.pick("Looking up "+at, "查找 "+at) + t.counting(1)
-			return act{calls: []call{c}, thought: t.think(why)}, true
+			return act{calls: []call{c}, thought: t.think(t.lang.pick("Looking up "+at, "查找 "+at))}, true
 		}
 	}
 	if hops == 0 {
@@ -98,11 +101,19 @@ func (m *Model) lookup(t *turn, start string) (act, bool) {
 // noted, else from the first search that is still there.
 func (t *turn) reached(start string) (at string, hops int, recall bool) {
 	follow := t.follows()
-	before := 0
-	if pages := t.hops(); t.notes.At != "" {
-		start, before = t.notes.At, t.notes.Hops
-	} else if len(pages) > 0 && follow {
-		start = pages[0].call.str("query")
+	at, hops, recall = t.walk(start, follow)
+	if hops >= t.notes.Hops && (hops > 0 || !follow) {
+		return at, hops, recall
+	}
+	before := t.notes.Hops
+	if t.notes.At != "" {
+		start = t.notes.At
+	} else if pages := t.hops(); len(pages) > 0 {
+		first := pages[0].call.str("query")
+		if before == 0 && shapeOf(first) != noShape && !strings.EqualFold(first, start) {
+			before = 1 // at least: something led to that key
+		}
+		start = first
 	}
 	at, hops, recall = t.walk(start, follow)
 	return at, hops + before, recall
@@ -198,7 +209,7 @@ func (t *turn) hop(key string, first, recall bool, pages []page) (call, bool) {
 			last = pageAt(pages, store, key, number)
 			number++
 		}
-		if number == 0 || last.more && number < maxHopPages && last.fullOf(key) {
+		if number == 0 || last.more && number < maxHopPages && (last.noted || last.fullOf(key)) {
 			return t.call(store, true, "query", key, "page", number), true
 		}
 	}
@@ -217,11 +228,11 @@ func pageAt(pages []page, store, query string, number int) page {
 // fullOf tells whether every hit has the key, so that a next page may have more of it.
 func (p page) fullOf(key string) bool {
 	for _, h := range p.hits {
-		if !strings.Contains(strings.ToLower(h.Text), strings.ToLower(key)) {
+		if !holdsWhole(h.Text, key) {
 			return false
 		}
 	}
-	return true
+	return len(p.hits) > 0
 }
 
 // valueOf returns what stands beside a key in a text, line by line: by its label, else the code of the same shape that

@@ -96,6 +96,84 @@ func TestLookupWhenStepsLeftContext(t *testing.T) {
 	wants(t, strings.Join(s.said, ""), uuid(6))
 }
 
+// alike is a UUID that shares all but its last part with those of other n.
+func alike(n int) string { return fmt.Sprintf("0a1b2c3d-1111-4222-8333-%012x", n*2654435761%(1<<40)) }
+
+func TestLookupDoesNotPageThroughPartsOfAKey(t *testing.T) {
+	for _, press := range []bool{false, true} {
+		s := newSim(t)
+		for i := range 40 {
+			s.insert("key: " + alike(100+2*i) + ", value: " + alike(101+2*i))
+		}
+		for i := range 3 {
+			s.insert("key: " + alike(i) + ", value: " + alike(i+1))
+		}
+		question, got := "Look up the key "+alike(0)+". If the value is itself a key, follow it.", ""
+		if s.window = 2500; press {
+			got = s.press(question, -1)
+		} else {
+			got = s.user(question)
+		}
+		wants(t, got, alike(3))
+		for _, c := range s.calls {
+			if n, _ := c.args["page"].(float64); n > 0 {
+				t.Errorf("press %v: paged on: %v", press, c.args)
+			}
+		}
+		if question = "What is the value of the key " + alike(9999) + "?"; press {
+			s.press(question, -1)
+		} else {
+			s.user(question)
+		}
+		for _, c := range s.calls {
+			if n, _ := c.args["page"].(float64); n > 0 {
+				t.Errorf("paged on for a key that is nowhere: %v", c.args)
+			}
+		}
+	}
+}
+
+func TestLookupPagesOnWhereAKeyFillsThePage(t *testing.T) {
+	s := newSim(t)
+	for i := range 12 {
+		s.insert(fmt.Sprintf("note %d speaks of %s and of nothing else", i, alike(1)))
+	}
+	s.insert("key: " + alike(1) + ", value: " + alike(2))
+	wants(t, s.press("What is the value of the key "+alike(1)+"?", -1), alike(2))
+}
+
+func TestNotedPagesLeadOnOnlyWhereTheyWereFull(t *testing.T) {
+	s := newSim(t)
+	full := page{call: call{name: toolArchive, args: map[string]any{"query": uuid(1), "page": 0.0}}, more: true, next: 1, ok: true,
+		hits: []hit{{ID: "a", Text: "of " + uuid(1)}}}
+	partly, none := full, full
+	partly.hits = []hit{{ID: "a", Text: "of " + uuid(1)}, {ID: "b", Text: "of " + uuid(2)}}
+	none.hits = nil
+	for i, p := range []page{full, partly, none} {
+		n := notes{Searched: searchedIn([]page{p})}
+		for _, pages := range [][]page{{p}, n.pages()} {
+			tr := &turn{scene: readScene(s.request())}
+			if c, ok := tr.hop(uuid(1), false, false, pages); ok != (i == 0) || ok && c.args["page"] != 1 {
+				t.Errorf("page %d, noted %v: %v %v", i, pages[0].noted, ok, c)
+			}
+		}
+	}
+}
+
+func TestHoldsWhole(t *testing.T) {
+	for _, x := range []struct {
+		text, code string
+		want       bool
+	}{
+		{"key: K-37, value: x", "k-37", true}, {"K-370", "K-37", false}, {"K-370 K-37", "K-37", true}, {"AK-37", "K-37", false},
+		{"K-37-b", "K-37", false}, {"键K-37的值", "K-37", true}, {"", "K-37", false}, {"K-3", "K-37", false}, {"“K-37”.", "K-37", true},
+	} {
+		if got := holdsWhole(x.text, x.code); got != x.want {
+			t.Errorf("holdsWhole(%q, %q) = %v", x.text, x.code, got)
+		}
+	}
+}
+
 func TestNestedKeyValueFiles(t *testing.T) {
 	dir := shared(t, "data/nested_kv")
 	m := newSim(t).m

@@ -64,8 +64,11 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	if req.Purpose == memgpt.PurposeSummary {
 		return respond(req, act{text: m.foldRequest(req)}, stream), nil
 	}
-	return respond(req, m.decide(readTurn(readScene(req))), stream), nil
+	return respond(req, m.step(readTurn(readScene(req))), stream), nil
 }
+
+// step decides, and adds what the next steps have to know.
+func (m *Model) step(t *turn) act { return m.account(t, m.decide(t)) }
 
 // slips tells whether the stand-in makes the slip of this kind in a turn.
 func (m *Model) slips(kind string, share float64, t *turn) bool {

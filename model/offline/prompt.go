@@ -144,7 +144,7 @@ func readSaid(m *memgpt.Message, open map[string]call, byFunction bool) item {
 		it.musing = firstText(m)
 	}
 	for _, c := range m.Calls() {
-		k := call{name: c.Name, args: map[string]any{}}
+		k := call{id: c.ID, name: c.Name, args: map[string]any{}}
 		if json.Unmarshal([]byte(c.Arguments), &k.args) != nil || k.args == nil {
 			k.args = map[string]any{}
 		}
@@ -197,8 +197,8 @@ type turn struct {
 	answered bool     // the agent spoke since the turn's event
 	mute     bool     // speaking by function failed in this turn
 	alerted  bool     // an alert waits for an answer
-	notes    notes    // on the turn's searches that left the context
-	counted  int      // searches of the turn, as its thoughts count them
+	notes    notes    // on the turn's searches, of which some may have left the context
+	ledger   ledger   // what the turn did so far
 	lang     lang
 }
 
@@ -237,7 +237,7 @@ func (t *turn) take(i int, it item) {
 	case it.kind == said:
 		t.alerted = false
 		if inTurn {
-			t.recollect(it.musing)
+			t.recollect(it)
 		}
 		if strings.TrimSpace(it.text) != "" {
 			t.pending, t.answered = nil, t.answered || inTurn

@@ -14,10 +14,12 @@ type act struct {
 	thought string // inner monologue
 	text    string // spoken as plain text, where there is no function to speak with
 	calls   []call
+	ledger  ledger // as the step leaves it
 }
 
 // call is a function call under construction.
 type call struct {
+	id   string // "" until it is made
 	name string
 	args map[string]any
 }
@@ -39,8 +41,7 @@ func respond(req *memgpt.Request, a act, stream func(memgpt.Delta)) *memgpt.Resp
 	}
 	seed := callSeed(req)
 	for i, c := range a.calls {
-		id := fmt.Sprintf("call_%s_%d", seed, i)
-		msg.Parts = append(msg.Parts, memgpt.Call{ID: id, Name: c.name, Arguments: encodeArgs(c.args)})
+		msg.Parts = append(msg.Parts, memgpt.Call{ID: a.ledger.id(seed, i), Name: c.name, Arguments: encodeArgs(c.args)})
 	}
 	res := &memgpt.Response{Message: msg, Finish: memgpt.FinishStop, Model: Name}
 	if len(a.calls) > 0 {

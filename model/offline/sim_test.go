@@ -109,7 +109,7 @@ func (s *sim) run() string {
 	s.t.Helper()
 	s.said, s.calls, s.asked = nil, nil, nil
 	for s.steps = 1; ; s.steps++ {
-		if s.steps > 45 {
+		if s.steps > maxSteps+1 {
 			s.t.Fatalf("the turn does not end; calls: %v", s.calls)
 		}
 		res, err := s.m.Generate(context.Background(), s.request(), nil)
