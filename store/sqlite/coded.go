@@ -3,8 +3,7 @@ package sqlite
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
-	"io"
+	"slices"
 
 	"memgpt"
 	"memgpt/store"
@@ -15,7 +14,6 @@ import (
 type coded struct {
 	agents, threads, blocks, edits []string
 	passages, events, turns        []string
-	summaries                      []int64 // hashes
 	entries                        []codedEntry
 	docs                           []codedDoc
 }
@@ -66,13 +64,6 @@ func (s *Store) codeConfig(c *store.Commit, x *coded) error {
 	if err != nil {
 		return err
 	}
-	for i := range c.Threads {
-		h, err := hashSummary(&c.Threads[i].Summary)
-		if err != nil {
-			return err
-		}
-		x.summaries = append(x.summaries, h)
-	}
 	err = codeAll(s.enc, &x.blocks, c.Blocks, "block", func(b *memgpt.Block) (any, string) { return (*blockRow)(b), b.ID })
 	if err != nil {
 		return err
@@ -86,15 +77,21 @@ func (s *Store) codeLog(c *store.Commit, x *coded) error {
 		if e.ID == "" || e.Seq < 1 || e.Seq > maxPos {
 			return memgpt.Errorf(memgpt.CodeInvalid, "store entry %q: it needs an id, and a position from 1 to %d, not %d", e.ID, int64(maxPos), e.Seq)
 		}
-		text, err := s.enc.json(&e.Message, "entry", e.ID)
+		text, err := s.enc.message(&e.Message, "entry", e.ID)
 		if err != nil {
 			return err
 		}
 		x.entries = append(x.entries, codedEntry{packID(e.ID), packID(e.Turn), text})
 	}
-	err := codeAll(s.enc, &x.events, c.Events, "event", func(e *memgpt.Event) (any, string) { return (*eventRow)(e), e.ID })
-	if err != nil {
-		return err
+	for i := range c.Events {
+		if c.Events[i].ID == "" {
+			return memgpt.Errorf(memgpt.CodeInvalid, "store event: it has no id")
+		}
+		text, err := s.enc.event(&c.Events[i])
+		if err != nil {
+			return err
+		}
+		x.events = append(x.events, text)
 	}
 	return codeAll(s.enc, &x.turns, c.Turns, "turn", func(t *memgpt.Turn) (any, string) { return (*turnRow)(t), t.ID })
 }
@@ -126,21 +123,16 @@ func (s *Store) codeDocs(c *store.Commit, x *coded) error {
 	return nil
 }
 
-// hashSummary tells one summary from another, so that a commit rewrites it only when it changed; 0 is the empty one.
-func hashSummary(m *memgpt.Summary) (int64, error) {
-	rest := *m
-	rest.Text = ""
-	o := &m.Outside
-	if m.Text == "" && m.Covers == 0 && m.Failed == "" && m.Time.IsZero() && o.Hidden == 0 && o.Elsewhere == 0 &&
-		o.Passages == 0 && len(o.Sources) == 0 && o.First.IsZero() && o.Last.IsZero() {
-		return 0, nil
-	}
-	data, err := json.Marshal(&rest)
-	if err != nil {
-		return 0, memgpt.Errorf(memgpt.CodeInvalid, "encode a summary: %w", err)
-	}
-	h := sha256.New()
-	_, _ = h.Write(data)
-	_, _ = io.WriteString(h, m.Text)
-	return int64(binary.LittleEndian.Uint64(h.Sum(nil)) | 1), nil
+// sameSummary compares summaries; texts that are one string in memory cost nothing.
+func sameSummary(a, b *memgpt.Summary) bool {
+	x, y := &a.Outside, &b.Outside
+	return a.Text == b.Text && a.Covers == b.Covers && a.Time.Equal(b.Time) && a.Failed == b.Failed && x.Hidden == y.Hidden &&
+		x.First.Equal(y.First) && x.Last.Equal(y.Last) && x.Elsewhere == y.Elsewhere && x.Passages == y.Passages &&
+		slices.Equal(x.Sources, y.Sources)
+}
+
+// hashSummary tells one summary, as it is stored, from another.
+func hashSummary(data string) int64 {
+	h := sha256.Sum256([]byte(data))
+	return int64(binary.LittleEndian.Uint64(h[:]) | 1)
 }

@@ -128,7 +128,7 @@ func (w *work) applyThreads(c *store.Commit, x *coded) error {
 		}
 		st.changed = true
 		st.label, st.version, st.head, st.data = t.Name, t.Version+1, t.Head, x.threads[i]
-		if err := w.applySummary(st, &t.Summary, x.summaries[i]); err != nil {
+		if err := w.applySummary(st, &t.Summary); err != nil {
 			return err
 		}
 	}
@@ -159,12 +159,18 @@ func (w *work) threadToWrite(t *memgpt.Thread) (*threadState, error) {
 	return st, nil
 }
 
-func (w *work) applySummary(t *threadState, m *memgpt.Summary, hash int64) error {
-	if t.summary == hash {
+// applySummary writes a summary only if it changed: it is by far the longest part of a thread.
+func (w *work) applySummary(t *threadState, m *memgpt.Summary) error {
+	if t.written != nil && sameSummary(t.written, m) {
 		return nil
 	}
-	t.summary = hash
-	if hash == 0 {
+	written := *m
+	t.written = &written
+	if sameSummary(m, &memgpt.Summary{}) {
+		if t.summary == 0 {
+			return nil
+		}
+		t.summary = 0
 		_, err := w.c.exec(sqlSumDel, t.no)
 		return err
 	}
@@ -172,6 +178,11 @@ func (w *work) applySummary(t *threadState, m *memgpt.Summary, hash int64) error
 	if err != nil {
 		return err
 	}
+	hash := hashSummary(data)
+	if t.summary == hash {
+		return nil
+	}
+	t.summary = hash
 	_, err = w.c.exec(sqlSumSet, t.no, data)
 	return err
 }

@@ -5,10 +5,11 @@ import (
 )
 
 const (
-	sqlDocNew = "INSERT INTO docs (no, id, kind, role, thread, time, length, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	sqlDocNew = `INSERT INTO docs (no, id, kind, role, thread, time, length, sum_length, sum_bytes, terms)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlDocDie = "UPDATE docs SET dead = 1 WHERE no = ? AND dead = 0"
 	sqlDocLen = "SELECT length FROM docs WHERE no = ?"
-	sqlDead   = "INSERT INTO dead (no, doc) VALUES (?, ?)"
+	sqlDead   = "INSERT INTO dead (no, doc, sum_length) VALUES (?, ?, ?)"
 )
 
 // newDoc is a doc of this commit whose id is still to be entered.
@@ -27,13 +28,11 @@ func (w *work) applyDocs(c *store.Commit, x *coded) error {
 		if err != nil {
 			return err
 		}
-		o.changed = true
 		o.docs++
-		o.live++
-		o.length += int64(d.Length)
-		o.forwardBytes += int64(len(xd.terms))
+		o.sumLength += int64(d.Length)
+		o.sumBytes += int64(len(xd.terms))
 		if _, err := w.c.exec(sqlDocNew, rowNo(o.no, o.docs), xd.id, xd.kind, xd.role, d.Thread, xd.time, d.Length,
-			xd.terms); err != nil {
+			o.sumLength, o.sumBytes, xd.terms); err != nil {
 			return err
 		}
 		w.docs = append(w.docs, newDoc{o, d.ID, xd.id, o.docs})
@@ -109,10 +108,8 @@ func (w *work) kill(o *ownerState, number int64) error {
 	if err != nil {
 		return err
 	}
-	o.changed = true
 	o.deaths++
-	o.live--
-	o.length -= r.int(0)
-	_, err = w.c.exec(sqlDead, rowNo(o.no, o.deaths), number)
+	o.deadLength += r.int(0)
+	_, err = w.c.exec(sqlDead, rowNo(o.no, o.deaths), number, o.deadLength)
 	return err
 }

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"time"
 
 	"memgpt"
@@ -12,18 +13,96 @@ const keyLife = 24 * time.Hour
 
 const (
 	sqlEventEnds = `SELECT * FROM (SELECT no, ord FROM events WHERE no BETWEEN ?1 AND ?2 ORDER BY no DESC LIMIT 1)
-		UNION ALL SELECT * FROM (SELECT -no, ord FROM events WHERE no BETWEEN -?2 AND -?1 ORDER BY no LIMIT 1)`
+		UNION ALL SELECT * FROM (SELECT no, ord FROM events WHERE no BETWEEN -?2 AND -?1 ORDER BY no LIMIT 1)`
 	sqlEventNew   = "INSERT INTO events (no, thread, id, ord, due, key, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
 	sqlEventSet   = "UPDATE events SET due = ?, key = ?, data = ? WHERE no = ?"
 	sqlEventDel   = "DELETE FROM events WHERE no = ?"
-	sqlEventFind  = "SELECT no, thread, key, data FROM events WHERE no = ? AND id = ?"
-	sqlEventIn    = "SELECT no, thread, key, data FROM events WHERE (no BETWEEN ?1 AND ?2 OR no BETWEEN -?2 AND -?1) AND id = ?3"
-	sqlEventAny   = "SELECT no, thread, key, data FROM events WHERE id = ?1 AND (?2 IS NULL OR (SELECT tenant FROM threads WHERE threads.no = events.thread) = ?2)"
-	sqlEventKeyed = "SELECT id, data FROM events WHERE thread = ? AND key = ?"
+	sqlEventCols  = "SELECT no, id, ord, key, CASE WHEN key IS NULL THEN NULL ELSE data END FROM events WHERE "
+	sqlEventList  = sqlEventCols + "no BETWEEN ?1 AND ?2 OR no BETWEEN -?2 AND -?1 LIMIT ?3"
+	sqlEventIn    = sqlEventCols + "(no BETWEEN ?1 AND ?2 OR no BETWEEN -?2 AND -?1) AND id = ?3"
+	sqlEventAt    = sqlEventCols + "no = ? AND id = ?"
+	sqlEventAny   = sqlEventCols + "id = ?1 AND (?2 IS NULL OR (SELECT tenant FROM threads WHERE threads.no = events.thread) = ?2)"
+	sqlEventKeyed = "SELECT no, id, ord, key, data FROM events WHERE thread = ? AND key = ?"
 	sqlUsedGet    = "SELECT id, turn, time FROM consumed WHERE thread = ? AND key = ?"
 	sqlUsedSet    = "REPLACE INTO consumed (thread, key, id, turn, time) VALUES (?, ?, ?, ?, ?)"
 	sqlUsedPrune  = "DELETE FROM consumed WHERE no IN (SELECT no FROM consumed ORDER BY no LIMIT 4) AND time < ?"
 )
+
+func pendingOf(r row) (pendingEvent, error) {
+	p := pendingEvent{no: r.int(0), id: unpackID(r.blob(1)), order: r.int(2), key: r.text(3)}
+	if r[4] == nil {
+		return p, nil
+	}
+	e, err := decodeEvent(r.text(4))
+	p.turn = e.Turn
+	return p, err
+}
+
+// list reads a thread's pending events, if they are few.
+func (w *work) list(t *threadState) error {
+	if t.listed {
+		return nil
+	}
+	var list []pendingEvent
+	lo := rowNo(t.no, 0)
+	err := w.c.each(func(r row) error {
+		p, err := pendingOf(r)
+		list = append(list, p)
+		return err
+	}, sqlEventList, lo, lo|maxPos, maxPending+1)
+	if err == nil && len(list) <= maxPending {
+		t.pending, t.listed = list, true
+	}
+	return err
+}
+
+// put notes a new or changed event in the list, or that one is gone; a list that grows too long is given up.
+func (t *threadState) put(p pendingEvent, gone bool) {
+	if !t.listed {
+		return
+	}
+	list := slices.DeleteFunc(slices.Clone(t.pending), func(other pendingEvent) bool { return other.no == p.no })
+	if !gone {
+		list = append(list, p)
+	}
+	t.pending, t.listed = list, len(list) <= maxPending
+	if !t.listed {
+		t.pending = nil
+	}
+}
+
+// find finds a pending event of a thread by its id; a nil one is none.
+func (w *work) find(t *threadState, id string) (*pendingEvent, error) {
+	if err := w.list(t); err != nil {
+		return nil, err
+	}
+	if t.listed {
+		for i := range t.pending {
+			if t.pending[i].id == id {
+				return &t.pending[i], nil
+			}
+		}
+		return nil, nil
+	}
+	if no, ok := w.s.hints.get(id); ok {
+		if p, err := w.first(sqlEventAt, no, packID(id)); err != nil || p != nil && threadOfEvent(p.no) == t.no {
+			return p, err
+		}
+	}
+	lo := rowNo(t.no, 0)
+	return w.first(sqlEventIn, lo, lo|maxPos, packID(id))
+}
+
+func threadOfEvent(no int64) int64 { return max(no, -no) >> posBits }
+
+func (w *work) first(query string, args ...any) (*pendingEvent, error) {
+	r, err := w.c.one(query, args...)
+	if err != nil || r == nil {
+		return nil, err
+	}
+	p, err := pendingOf(r)
+	return &p, err
+}
 
 func (w *work) applyEvents(c *store.Commit, x *coded) error {
 	for i := range c.Events {
@@ -32,37 +111,27 @@ func (w *work) applyEvents(c *store.Commit, x *coded) error {
 		if err != nil {
 			return err
 		}
-		at, err := w.findEvent(t, e.ID)
+		at, err := w.find(t, e.ID)
 		if err != nil {
 			return err
 		}
 		if at == nil {
 			err = w.newEvent(t, e, x.events[i])
 		} else {
-			err = w.setEvent(at.int(0), e, x.events[i])
+			err = w.setEvent(t, *at, e, x.events[i])
 		}
 		if err != nil {
-			return err
+			return taken(err, "store event %s: the conversation has an event with key %q", e.ID, e.Key)
 		}
 	}
 	return nil
 }
 
-// findEvent finds a pending event of a thread.
-func (w *work) findEvent(t *threadState, id string) (row, error) {
-	packed := packID(id)
-	if no, ok := w.s.hints.get(id); ok && (no>>posBits == t.no || -no>>posBits == t.no) {
-		if r, err := w.c.one(sqlEventFind, no, packed); err != nil || r != nil {
-			return r, err
-		}
-	}
-	lo := rowNo(t.no, 0)
-	return w.c.one(sqlEventIn, lo, lo|maxPos, packed)
-}
-
-func (w *work) setEvent(no int64, e *memgpt.Event, data string) error {
-	_, err := w.c.exec(sqlEventSet, w.due(e), keyValue(e.Key), data, no)
-	return taken(err, "store event %s: the conversation has an event with key %q", e.ID, e.Key)
+func (w *work) setEvent(t *threadState, p pendingEvent, e *memgpt.Event, data string) error {
+	p.key, p.turn = e.Key, e.Turn
+	t.put(p, false)
+	_, err := w.c.exec(sqlEventSet, w.due(e), keyValue(e.Key), data, p.no)
+	return err
 }
 
 func keyValue(key string) any {
@@ -100,6 +169,7 @@ func (w *work) newEvent(t *threadState, e *memgpt.Event, data string) error {
 		no = -no
 	}
 	w.events = append(w.events, eventHint{e.ID, no})
+	t.put(pendingEvent{id: e.ID, turn: e.Turn, key: e.Key, no: no, order: order}, false)
 	_, err = w.c.exec(sqlEventNew, no, t.no, packID(e.ID), order, due, keyValue(e.Key), data)
 	return err
 }
@@ -108,31 +178,33 @@ func (w *work) newEvent(t *threadState, e *memgpt.Event, data string) error {
 // time of acceptance in microseconds, moved on where it must be to grow in each thread and in this process: a counter in
 // the file would cost every acceptance another page.
 func (w *work) nextEvent(t *threadState) (pos, order int64, err error) {
-	lo := rowNo(t.no, 0)
 	order = max(w.now.UnixMicro(), w.s.order+1)
-	err = w.c.each(func(r row) error {
-		pos, order = max(pos, posOf(r.int(0))), max(order, r.int(1)+1)
-		return nil
-	}, sqlEventEnds, lo, lo|maxPos)
+	later := func(no, ord int64) { pos, order = max(pos, posOf(max(no, -no))), max(order, ord+1) }
+	if t.listed {
+		for _, p := range t.pending {
+			later(p.no, p.order)
+		}
+	} else {
+		lo := rowNo(t.no, 0)
+		err = w.c.each(func(r row) error { later(r.int(0), r.int(1)); return nil }, sqlEventEnds, lo, lo|maxPos)
+	}
 	w.s.order = order
 	return pos + 1, order, err
 }
 
 // knownKey reports the earlier event with the key, pending or consumed within the last day.
 func (w *work) knownKey(t *threadState, e *memgpt.Event) (bool, error) {
-	earlier := memgpt.Event{Tenant: e.Tenant, Agent: e.Agent, Thread: e.Thread, Key: e.Key}
 	r, err := w.c.one(sqlEventKeyed, t.no, e.Key)
 	if err != nil {
 		return false, err
 	}
 	if r != nil {
-		var data eventRow
-		if err := decode(r.text(1), &data, "event"); err != nil {
+		known, err := decodeEvent(r.text(4))
+		if err != nil {
 			return false, err
 		}
-		known := memgpt.Event(data)
-		known.ID, known.Tenant, known.Agent = unpackID(r.blob(0)), earlier.Tenant, earlier.Agent
-		known.Thread, known.Key = earlier.Thread, earlier.Key
+		known.ID, known.Order, known.Key = unpackID(r.blob(1)), r.int(2), e.Key
+		known.Tenant, known.Agent, known.Thread = e.Tenant, e.Agent, e.Thread
 		w.out.Duplicate = append(w.out.Duplicate, known)
 		return true, nil
 	}
@@ -140,30 +212,30 @@ func (w *work) knownKey(t *threadState, e *memgpt.Event) (bool, error) {
 	if err != nil || r == nil || w.now.Sub(r.time(2)) >= keyLife {
 		return false, err
 	}
-	earlier.ID, earlier.Turn = unpackID(r.blob(0)), unpackID(r.blob(1))
-	w.out.Duplicate = append(w.out.Duplicate, earlier)
+	w.out.Duplicate = append(w.out.Duplicate, memgpt.Event{Tenant: e.Tenant, Agent: e.Agent, Thread: e.Thread, Key: e.Key,
+		ID: unpackID(r.blob(0)), Turn: unpackID(r.blob(1))})
 	return true, nil
 }
 
 func (w *work) applyConsume(c *store.Commit, _ *coded) error {
 	for _, id := range c.Consume {
-		r, err := w.findPending(c, id)
+		p, err := w.findPending(c, id)
 		if err != nil {
 			return err
 		}
-		if r == nil {
+		if p == nil {
 			continue // someone else was done with it
 		}
-		if err := w.consume(id, r); err != nil {
+		if err := w.consume(p); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// findPending finds an event of which only the id is known: where it was last seen, in the thread that the commit is
-// about, and only then among all.
-func (w *work) findPending(c *store.Commit, id string) (row, error) {
+// findPending finds an event of which only the id is known: in the thread that the commit is about, and only then among
+// all.
+func (w *work) findPending(c *store.Commit, id string) (*pendingEvent, error) {
 	for _, l := range []*memgpt.Lease{c.Lease, c.Acquire} {
 		if l == nil {
 			continue
@@ -175,32 +247,43 @@ func (w *work) findPending(c *store.Commit, id string) (row, error) {
 		if t == nil {
 			continue
 		}
-		if r, err := w.findEvent(t, id); err != nil || r != nil {
-			return r, err
+		if p, err := w.find(t, id); err != nil || p != nil {
+			return p, err
 		}
 	}
-	var tenant any
-	if t, ok := tenantOf(c); ok {
-		tenant = t
+	tenant, known := tenantOf(c)
+	if no, ok := w.s.hints.get(id); ok {
+		t, err := w.threadAt(threadOfEvent(no))
+		if err != nil {
+			return nil, err
+		}
+		if t != nil && (!known || t.name.tenant == tenant) {
+			if p, err := w.first(sqlEventAt, no, packID(id)); err != nil || p != nil {
+				return p, err
+			}
+		}
 	}
-	return w.c.one(sqlEventAny, packID(id), tenant)
+	var of any
+	if known {
+		of = tenant
+	}
+	return w.first(sqlEventAny, packID(id), of)
 }
 
-func (w *work) consume(id string, r row) error {
-	w.s.hints.drop(id)
-	no, thread, key := r.int(0), r.int(1), r.text(2)
-	var data eventRow
-	if key != "" {
-		if err := decode(r.text(3), &data, "event"); err != nil {
-			return err
-		}
-	}
-	if _, err := w.c.exec(sqlEventDel, no); err != nil || key == "" {
+func (w *work) consume(p *pendingEvent) error {
+	t, err := w.threadAt(threadOfEvent(p.no))
+	if err != nil {
 		return err
 	}
-	if _, err := w.c.exec(sqlUsedSet, thread, key, packID(id), packID(data.Turn), w.now.UnixNano()); err != nil {
+	gone := *p
+	t.put(gone, true)
+	w.s.hints.drop(gone.id)
+	if _, err := w.c.exec(sqlEventDel, gone.no); err != nil || gone.key == "" {
 		return err
 	}
-	_, err := w.c.exec(sqlUsedPrune, w.now.Add(-keyLife).UnixNano())
+	if _, err := w.c.exec(sqlUsedSet, t.no, gone.key, packID(gone.id), packID(gone.turn), w.now.UnixNano()); err != nil {
+		return err
+	}
+	_, err = w.c.exec(sqlUsedPrune, w.now.Add(-keyLife).UnixNano())
 	return err
 }

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+
 	"memgpt"
 	"memgpt/store"
 )
@@ -11,9 +13,8 @@ const (
 	sqlIDGet    = "SELECT entry, passage, doc FROM ids WHERE owner = ? AND id = ?"
 	sqlIDSet    = "REPLACE INTO ids (owner, id, entry, passage, doc) VALUES (?, ?, ?, ?, ?)"
 	sqlIDNew    = "INSERT INTO ids (owner, id, entry, passage, doc) VALUES (?, ?, ?, ?, ?)"
-	sqlTurnSet  = `INSERT INTO turns (no, tenant, id, data)
-		VALUES (ifnull((SELECT max(no) FROM turns WHERE no BETWEEN ? AND ?), ?) + 1, ?, ?, ?)
-		ON CONFLICT (tenant, id) DO UPDATE SET data = excluded.data`
+	sqlTurnNew  = "INSERT OR IGNORE INTO turns (tenant, id, thread, prev, data) VALUES (?, ?, ?, ?, ?)"
+	sqlTurnSet  = "UPDATE turns SET data = ? WHERE tenant = ? AND id = ?"
 )
 
 func (w *work) applyEntries(c *store.Commit, x *coded) error {
@@ -51,10 +52,9 @@ func (w *work) applyEntry(e *memgpt.Entry, x *codedEntry) error {
 	if err := w.nameEntry(o, no, e, x.id); err != nil {
 		return err
 	}
-	o.changed, t.changed = true, true
-	o.messages++
-	o.messageBytes += int64(len(x.message))
+	t.changed = true
 	t.messages++
+	t.bytes += int64(len(x.message))
 	// What countHidden will count by itself is behind the head that was; what comes before it makes it count all.
 	t.recount = t.recount || e.Seq <= t.oldHead
 	return nil
@@ -107,12 +107,30 @@ func (w *work) applyTurns(c *store.Commit, x *coded) error {
 		if err != nil {
 			return err
 		}
-		lo := rowNo(t.no, 0)
-		if _, err := w.c.exec(sqlTurnSet, lo, lo|maxPos, lo, r.Tenant, packID(r.ID), x.turns[i]); err != nil {
+		if err := w.applyTurn(t, r.Tenant, packID(r.ID), x.turns[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (w *work) applyTurn(t *threadState, tenant string, id []byte, data string) error {
+	if !bytes.Equal(t.turn, id) {
+		var prev any
+		if len(t.turn) > 0 {
+			prev = t.turn
+		}
+		n, err := w.c.exec(sqlTurnNew, tenant, id, t.no, prev, data)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			t.turn, t.changed = id, true
+			return nil
+		}
+	}
+	_, err := w.c.exec(sqlTurnSet, data, tenant, id)
+	return err
 }
 
 const (

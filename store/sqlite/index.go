@@ -77,14 +77,20 @@ type mark struct {
 	deaths, packed     int64
 }
 
-const sqlMark = "SELECT docs, live, length, merged, merge_to, merge_term, deaths, packed FROM owners WHERE no = ?"
+const sqlMark = `SELECT d.no, d.sum_length, x.no, x.sum_length, o.merged, o.merge_to, o.merge_term, o.packed FROM owners o
+	LEFT JOIN docs d ON d.no = (SELECT max(no) FROM docs WHERE no BETWEEN ?1 << 32 AND ?1 << 32 | 0xffffffff)
+	LEFT JOIN dead x ON x.no = (SELECT max(no) FROM dead WHERE no BETWEEN ?1 << 32 AND ?1 << 32 | 0xffffffff)
+	WHERE o.no = ?1`
 
 func readMark(c *conn, no int64) (m mark, err error) {
 	r, err := c.one(sqlMark, no)
 	if err != nil || r == nil {
 		return m, err
 	}
-	return mark{r.int(0), r.int(1), r.int(2), r.int(3), r.int(4), r.text(5), r.int(6), r.int(7)}, nil
+	m = mark{docs: posOf(r.int(0)), length: r.int(1) - r.int(3), deaths: posOf(r.int(2)), merged: r.int(4), mergeTo: r.int(5),
+		mergeTerm: r.text(6), packed: r.int(7)}
+	m.live = m.docs - m.deaths
+	return m, nil
 }
 
 // bound returns the last doc of which the term's posting is in blocks.
@@ -167,31 +173,41 @@ func (s *Store) Stats(ctx context.Context, tenant, owner string, terms []string)
 	return st, err
 }
 
-// Postings implements store.Index.
+// Postings implements store.Index. The blocks are read before the first is yielded, about two bytes a posting, so that
+// yield holds up no one and may itself read the store.
 func (s *Store) Postings(ctx context.Context, tenant, owner, term string, yield func(block []store.Posting) bool) error {
+	type stored struct {
+		first uint32
+		data  []byte
+	}
+	var blocks []stored
 	var rest []store.Posting
-	return s.indexed(ctx, tenant, owner, func(c *conn, m mark, no int64, o *ownerIndex) error {
+	err := s.indexed(ctx, tenant, owner, func(c *conn, m mark, no int64, o *ownerIndex) error {
 		if err := o.tail.update(c, no, m); err != nil {
 			return err
 		}
 		rest = o.tail.after(term, m.bound(term))
 		return nil
 	}, func(c *conn, _ mark, no int64) error {
-		var block []store.Posting
-		stopped := false
-		err := c.each(func(r row) error {
-			block = appendPostings(block[:0], uint32(r.int(0)), r.blob(1))
-			if !yield(block) {
-				stopped = true
-				return errStop
-			}
+		return c.each(func(r row) error {
+			blocks = append(blocks, stored{uint32(r.int(0)), r.blob(1)})
 			return ctx.Err()
 		}, sqlPostings, no, term)
-		if err == nil && !stopped && len(rest) > 0 {
-			yield(append(block[:0], rest...))
-		}
-		return err
 	})
+	if err != nil {
+		return err
+	}
+	var block []store.Posting
+	for _, b := range blocks {
+		block = appendPostings(block[:0], b.first, b.data)
+		if !yield(block) {
+			return nil
+		}
+	}
+	if len(rest) > 0 {
+		yield(append(block[:0], rest...))
+	}
+	return nil
 }
 
 const (

@@ -87,21 +87,27 @@ func (m *merges) close() {
 	m.signal()
 }
 
-const sqlMergesLeft = "SELECT no, docs, merged, merge_to FROM owners"
+const sqlMergesLeft = `SELECT o.no, (SELECT max(no) FROM docs WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff), o.merged,
+	o.merge_to FROM owners o`
 
 // findMerges lists the owners whose index was left unmerged when the store was last open.
 func (s *Store) findMerges() error {
-	return s.writer.each(func(r row) error {
-		if r.int(1)-r.int(2) >= s.mergeThreshold(r.int(1)) || r.int(3) > r.int(2) {
-			s.merges.want(r.int(0))
-		}
-		return nil
-	}, sqlMergesLeft)
+	return s.read(context.Background(), "what is to merge", func(c *conn) error {
+		return c.each(func(r row) error {
+			docs := posOf(r.int(1))
+			if docs-r.int(2) >= s.mergeThreshold(docs) || r.int(3) > r.int(2) {
+				s.merges.want(r.int(0))
+			}
+			return nil
+		}, sqlMergesLeft)
+	})
 }
 
-// merge is the merging goroutine. A merge that fails is begun again when the owner's next docs come.
+// merge is the merging goroutine. A merge that fails is begun again when the owner's next docs come: until then they are
+// read from the forward rows, and nothing is wrong but slower.
 func (s *Store) merge() {
 	defer close(s.merges.ended)
+	_ = s.findMerges()
 	for {
 		owner, closed := s.merges.next()
 		switch {
@@ -120,12 +126,6 @@ func (s *Store) merge() {
 	}
 }
 
-// slice is one transaction of a merge.
-type slice struct {
-	m    *mergeJob
-	done chan error
-}
-
 // mergeJob is one merge: the postings of docs in (from.merged, to].
 type mergeJob struct {
 	owner int64
@@ -135,6 +135,7 @@ type mergeJob struct {
 	terms []string // those still to do, in order
 	metas [][]byte // units to add at the end
 	over  bool
+	most  int // terms a slice, for tests; 0 is as many as there is time for
 }
 
 // errMoved ends a merge that another process has taken over.
@@ -143,16 +144,18 @@ var errMoved = errors.New("another process merges")
 // mergeOwner does one merge and reports whether there is more to do for the owner.
 func (s *Store) mergeOwner(owner int64) (more bool, err error) {
 	m := &mergeJob{owner: owner}
-	err = s.snapshot(context.Background(), "what is to merge", func(c *conn) error { return m.load(s, c) })
+	err = s.snapshot(context.Background(), "what is to merge", func(c *conn) error { return m.load(c, s.mergeThreshold) })
 	if err != nil || m.to == 0 {
 		return false, err
 	}
 	for !m.over {
-		sl := &slice{m, make(chan error, 1)}
-		if !s.queue.offer(sl) {
+		if !s.queue.idle() {
 			return false, closedError()
 		}
-		if err := <-sl.done; err != nil {
+		s.token <- struct{}{}
+		err := s.writeSlice(m)
+		s.release()
+		if err != nil {
 			return false, err
 		}
 	}
@@ -160,7 +163,7 @@ func (s *Store) mergeOwner(owner int64) (more bool, err error) {
 }
 
 // load reads the docs that are to be merged, if they are enough or a merge was interrupted.
-func (m *mergeJob) load(s *Store, c *conn) (err error) {
+func (m *mergeJob) load(c *conn, threshold func(docs int64) int64) (err error) {
 	if m.from, err = readMark(c, m.owner); err != nil {
 		return err
 	}
@@ -168,7 +171,7 @@ func (m *mergeJob) load(s *Store, c *conn) (err error) {
 	switch {
 	case at.mergeTo > at.merged:
 		m.to = at.mergeTo
-	case at.docs-at.merged >= s.mergeThreshold(at.docs):
+	case at.docs-at.merged >= threshold(at.docs):
 		m.to = min(at.docs, at.merged+mergeMost)
 	default:
 		return nil
@@ -208,19 +211,22 @@ const (
 	sqlPostingsSet = "UPDATE postings SET last = ?, total = ?, data = ? WHERE owner = ? AND term = ? AND first = ?"
 )
 
-// writeSlice runs on the writer goroutine.
-func (s *Store) writeSlice(sl *slice) error {
+// writeSlice makes one slice. The writer's token is held.
+func (s *Store) writeSlice(m *mergeJob) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	next, err := sl.m.slice(s.writer)
+	next, err := m.slice(s.writer)
 	if err != nil {
 		return errors.Join(err, s.rollback())
 	}
 	if _, err := s.writer.exec("COMMIT"); err != nil {
 		return errors.Join(fmt.Errorf("commit a merge: %w", err), s.rollback())
 	}
-	sl.m.done(next)
+	m.done(next)
+	if m.over {
+		s.rows.dropOwner(m.owner)
+	}
 	return nil
 }
 
@@ -241,7 +247,7 @@ func (m *mergeJob) slice(c *conn) (p progress, err error) {
 		return p, errMoved
 	}
 	p.mark = at
-	for start := time.Now(); p.terms < len(m.terms) && (p.terms%8 != 0 || time.Since(start) < sliceTime); p.terms++ {
+	for start := time.Now(); p.terms < len(m.terms) && !m.enough(p.terms, start); p.terms++ {
 		if err := m.term(c, &p, m.terms[p.terms]); err != nil {
 			return p, err
 		}
@@ -259,6 +265,14 @@ func (m *mergeJob) slice(c *conn) (p progress, err error) {
 	}
 	_, err = c.exec(sqlMergeSet, p.merged, p.mergeTo, p.mergeTerm, p.packed, p.blocks, p.bytes, m.owner)
 	return p, err
+}
+
+// enough reports whether a slice is to end. It always does something.
+func (m *mergeJob) enough(terms int, start time.Time) bool {
+	if m.most > 0 {
+		return terms >= m.most
+	}
+	return terms > 0 && terms%8 == 0 && time.Since(start) >= sliceTime
 }
 
 func (m *mergeJob) done(p progress) {

@@ -206,11 +206,6 @@ func (r *reader) uvarint() uint64 {
 	return v
 }
 
-func (r *reader) varint() int64 {
-	u := r.uvarint()
-	return int64(u>>1) ^ -int64(u&1)
-}
-
 // appendPosting encodes a posting after one of the doc before: the difference, doubled, plus 1 if occurrences follow.
 func appendPosting(out []byte, before uint32, p store.Posting) []byte {
 	delta := uint64(p.Doc-before) << 1

@@ -75,6 +75,9 @@ func (p *pool) close() error {
 	for _, c := range p.free {
 		errs = append(errs, c.close())
 	}
+	for range cap(p.slots) {
+		<-p.slots // who comes later is told that the pool is closed
+	}
 	return errors.Join(errs...)
 }
 

@@ -200,15 +200,14 @@ func (s *Store) PassageKeyed(ctx context.Context, tenant, owner, key string) (p 
 	return p, err
 }
 
-const sqlEventCols = `SELECT e.no, e.id, e.ord, e.key, e.data, t.tenant, t.id, o.id
-	FROM events e JOIN threads t ON t.no = e.thread JOIN owners o ON o.no = t.agent WHERE `
+const sqlEventFull = `SELECT e.no, e.id, e.ord, e.key, e.data, t.tenant, t.id, o.id
+	FROM events e CROSS JOIN threads t ON t.no = e.thread CROSS JOIN owners o ON o.no = t.agent WHERE `
 
 func eventOf(r row) (memgpt.Event, error) {
-	var data eventRow
-	if err := decode(r.text(4), &data, "event"); err != nil {
-		return memgpt.Event{}, err
+	e, err := decodeEvent(r.text(4))
+	if err != nil {
+		return e, err
 	}
-	e := memgpt.Event(data)
 	e.ID, e.Order, e.Key, e.Tenant, e.Thread, e.Agent = unpackID(r.blob(1)), r.int(2), r.text(3), r.text(5), r.text(6), r.text(7)
 	return e, nil
 }
@@ -246,7 +245,7 @@ func (s *Store) eventQuery(c *conn, q store.EventRange) (string, []any, error) {
 		add("(e.no > 0 AND e.due <= ? OR e.no < 0 AND e.due <= ?)", q.Until, q.Until)
 	}
 	args = append(args, limitOf(q.Limit))
-	return sqlEventCols + strings.Join(where, " AND ") + " ORDER BY e.ord, e.no LIMIT ?", args, nil
+	return sqlEventFull + strings.Join(where, " AND ") + " ORDER BY e.ord, e.no LIMIT ?", args, nil
 }
 
 // Events implements store.Store.
@@ -281,9 +280,10 @@ func (s *Store) NextDue(ctx context.Context) (due time.Time, err error) {
 }
 
 const (
-	sqlTurnCols = "SELECT r.id, r.data, t.id, o.id FROM turns r JOIN threads t ON t.no = r.no >> 32 JOIN owners o ON o.no = t.agent "
-	sqlTurnByID = sqlTurnCols + "WHERE r.tenant = ? AND r.id = ?"
-	sqlTurnsOf  = sqlTurnCols + "WHERE r.no BETWEEN ? AND ? ORDER BY r.no DESC LIMIT ?"
+	sqlTurnByID = `SELECT r.id, r.data, t.id, o.id FROM turns r JOIN threads t ON t.no = r.thread JOIN owners o ON o.no = t.agent
+		WHERE r.tenant = ? AND r.id = ?`
+	sqlTurnLast = "SELECT t.turn, o.id FROM threads t JOIN owners o ON o.no = t.agent WHERE t.tenant = ? AND t.id = ?"
+	sqlTurnPrev = "SELECT id, data, prev FROM turns WHERE tenant = ? AND id = ?"
 )
 
 func turnOf(r row, tenant string) (memgpt.Turn, error) {
@@ -314,26 +314,36 @@ func (s *Store) Turn(ctx context.Context, tenant, id string) (t memgpt.Turn, err
 
 // Turns implements store.Store.
 func (s *Store) Turns(ctx context.Context, tenant, thread string, limit int) (list []memgpt.Turn, err error) {
-	err = s.read(ctx, "turns of conversation "+thread, func(c *conn) error {
-		t, err := s.threadNo(c, name{tenant, thread})
-		if err != nil || t.no == 0 {
+	err = s.snapshot(ctx, "turns of conversation "+thread, func(c *conn) error {
+		last, err := c.one(sqlTurnLast, tenant, thread)
+		if err != nil || last == nil {
 			return err
 		}
-		lo := rowNo(t.no, 0)
-		return c.each(func(r row) error {
-			turn, err := turnOf(r, tenant)
+		agent := last.text(1)
+		for id := last.blob(0); id != nil && (limit <= 0 || len(list) < limit); {
+			r, err := c.one(sqlTurnPrev, tenant, id)
+			if err != nil || r == nil {
+				return err
+			}
+			turn, err := turnOf(row{r[0], r[1], thread, agent}, tenant)
+			if err != nil {
+				return err
+			}
 			list = append(list, turn)
-			return err
-		}, sqlTurnsOf, lo, lo|maxPos, limitOf(limit))
+			id = r.blob(2)
+		}
+		return ctx.Err()
 	})
 	return list, err
 }
 
 const (
 	sqlThreadOut = "SELECT agent, hidden, first, last, messages FROM threads WHERE tenant = ? AND id = ?"
-	sqlOwnerOut  = "SELECT messages, passages FROM owners WHERE no = ?"
+	sqlOwnerOut  = "SELECT passages, (SELECT sum(messages) FROM threads WHERE agent = owners.no) FROM owners WHERE no = ?"
 	sqlSources   = "SELECT source FROM sources WHERE owner = ? AND passages > 0 ORDER BY source"
-	sqlSizes     = "SELECT messages, message_bytes, passages, passage_bytes, docs, forward_bytes, blocks, block_bytes FROM owners WHERE no = ?"
+	sqlSizes     = `SELECT (SELECT sum(messages) FROM threads WHERE agent = o.no), (SELECT sum(bytes) FROM threads WHERE agent = o.no),
+		o.passages, o.passage_bytes, d.no, d.sum_bytes, o.blocks, o.block_bytes FROM owners o
+		LEFT JOIN docs d ON d.no = (SELECT max(no) FROM docs WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff) WHERE o.no = ?`
 )
 
 // Outside implements store.Store. It reads counters only.
@@ -355,7 +365,7 @@ func (s *Store) Outside(ctx context.Context, tenant, agent, thread string) (out 
 			return err
 		}
 		out = memgpt.Outside{Hidden: int(t.int(1)), First: t.time(2), Last: t.time(3),
-			Elsewhere: int(o.int(0) - t.int(4)), Passages: int(o.int(1))}
+			Elsewhere: int(o.int(1) - t.int(4)), Passages: int(o.int(0))}
 		return c.each(func(r row) error {
 			out.Sources = append(out.Sources, r.text(0))
 			return nil
@@ -375,7 +385,7 @@ func (s *Store) Sizes(ctx context.Context, tenant, agent string) (z store.Sizes,
 		if err != nil || r == nil {
 			return err
 		}
-		z = store.Sizes{Messages: r.int(0), MessageBytes: r.int(1), Passages: r.int(2), PassageBytes: r.int(3), Docs: r.int(4),
+		z = store.Sizes{Messages: r.int(0), MessageBytes: r.int(1), Passages: r.int(2), PassageBytes: r.int(3), Docs: posOf(r.int(4)),
 			ForwardBytes: r.int(5), PostingBlocks: r.int(6), PostingBytes: r.int(7)}
 		return nil
 	})

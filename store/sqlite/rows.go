@@ -97,7 +97,7 @@ type eventRow struct {
 	Key     string           `json:"-"`
 	Due     time.Time        `json:"due,omitzero"`
 	Created time.Time        `json:"created,omitzero"`
-	Message memgpt.Message   `json:"message"`
+	Message memgpt.Message   `json:"-"` // see encoders.event
 	Turn    string           `json:"turn,omitempty"`
 	Step    int              `json:"step,omitempty"`
 	Order   int64            `json:"-"`

@@ -73,11 +73,13 @@ type Store struct {
 	holder *holder
 	index  index
 	merges merges
-	order  int64 // of the newest event; the writer's own
 
-	writer  *conn // the writer goroutine's own
+	// Who puts something into token may use writer, rows and order until he takes it out again.
+	token   chan struct{}
+	writer  *conn
+	rows    rows
+	order   int64 // of the newest event
 	queue   queue
-	ended   chan struct{} // closed when the writer goroutine has ended
 	readers *pool
 
 	watchMu sync.Mutex
@@ -97,15 +99,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, enc: newEncoders(), names: newNames(), ended: make(chan struct{})}
+	s := &Store{cfg: cfg, enc: newEncoders(), names: newNames(), token: make(chan struct{}, 1)}
 	s.hints.no = map[string]int64{}
-	s.queue.wake = make(chan struct{}, 1)
+	s.queue.calm = make(chan struct{}, 1)
 	s.merges.init()
 	s.index.init(cfg.CacheBytes)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(openError(cfg.Path, err), s.closeConns())
 	}
-	go s.write()
 	go s.merge()
 	return s, nil
 }
@@ -130,9 +131,6 @@ func (s *Store) open() error {
 		return err
 	}
 	s.readers = newPool(s.cfg.Readers, s.dsn(false))
-	if err := s.findMerges(); err != nil {
-		return err
-	}
 	if s.holder, err = newHolder(path, s.cfg.Rand); err != nil {
 		return err
 	}
@@ -145,8 +143,9 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.queue.close()
 		s.merges.close()
-		<-s.ended
 		<-s.merges.ended
+		s.token <- struct{}{} // and never taken out
+		s.writeQueue()
 		s.closed = s.closeConns()
 	})
 	return s.closed

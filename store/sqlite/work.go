@@ -1,73 +1,24 @@
 package sqlite
 
-import (
-	"time"
-
-	"memgpt"
-	"memgpt/store"
-)
-
-// work is one commit as it is applied: the working copies of the rows of owners and threads that it touches, which are
-// written once, at its end.
-type work struct {
-	s       *Store
-	c       *conn
-	now     time.Time
-	owners  []*ownerState
-	threads []*threadState
-	docs    []newDoc    // those whose ids are still to be entered
-	events  []eventHint // new ones
-	out     store.Committed
-}
-
-// ownerState is the part of an owner's row that commits change.
-type ownerState struct {
-	name name
-	no   int64
-
-	messages, messageBytes, passages, passageBytes int64
-	docs, live, length, forwardBytes, deaths       int64
-	merged                                         int64
-	changed                                        bool
-}
-
-// threadState is a thread's row.
-type threadState struct {
-	name  name
-	no    int64
-	agent int64
-
-	label    string // its Name
-	version  int64
-	head     int64
-	hidden   int64
-	first    any // time
-	last     any // time
-	messages int64
-	summary  int64
-	lease    int64
-	until    any // time
-	holder   string
-	data     string
-
-	oldHead int64
-	recount bool // hidden must be counted anew
-	changed bool
-}
+import "memgpt"
 
 const (
-	sqlOwnerGet = `SELECT messages, message_bytes, passages, passage_bytes, docs, live, length, forward_bytes, deaths, merged
-		FROM owners WHERE no = ?`
-	sqlOwnerNew = "INSERT INTO owners (tenant, id) VALUES (?, ?)"
-	sqlOwnerSet = `UPDATE owners SET messages = ?, message_bytes = ?, passages = ?, passage_bytes = ?, docs = ?, live = ?,
-		length = ?, forward_bytes = ?, deaths = ? WHERE no = ?`
-	sqlThreadGet = `SELECT no, agent, name, version, head, hidden, first, last, messages, summary, lease, lease_until,
-		lease_holder, data FROM threads WHERE tenant = ? AND id = ?`
+	sqlOwnerGet = `SELECT o.no, o.passages, o.passage_bytes, o.merged, d.no, d.sum_length, d.sum_bytes, x.no, x.sum_length
+		FROM owners o
+		LEFT JOIN docs d ON d.no = (SELECT max(no) FROM docs WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff)
+		LEFT JOIN dead x ON x.no = (SELECT max(no) FROM dead WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff)
+		WHERE o.tenant = ? AND o.id = ?`
+	sqlOwnerNew  = "INSERT INTO owners (tenant, id) VALUES (?, ?)"
+	sqlOwnerSet  = "UPDATE owners SET passages = ?, passage_bytes = ? WHERE no = ?"
+	sqlThreadRow = `SELECT no, agent, name, version, head, hidden, first, last, messages, bytes, turn, summary, lease, lease_until,
+		lease_holder, data, tenant, id FROM threads WHERE `
+	sqlThreadGet = sqlThreadRow + "tenant = ? AND id = ?"
+	sqlThreadAt  = sqlThreadRow + "no = ?"
 	sqlThreadNew = `INSERT INTO threads (agent, tenant, id, name, version, head, data) VALUES (?, ?, ?, ?, 0, 0, '')`
-	sqlThreadSet = `UPDATE threads SET name = ?, version = ?, head = ?, hidden = ?, first = ?, last = ?, messages = ?,
-		summary = ?, lease = ?, lease_until = ?, lease_holder = ?, data = ? WHERE no = ?`
-	sqlThreadAt = `SELECT no, agent, name, version, head, hidden, first, last, messages, summary, lease, lease_until,
-		lease_holder, data FROM threads WHERE no = ?`
+	// The name has a statement of its own: SQLite writes the index of a column that is set, be it to what it was.
+	sqlThreadName = "UPDATE threads SET name = ? WHERE no = ?"
+	sqlThreadSet  = `UPDATE threads SET version = ?, head = ?, hidden = ?, first = ?, last = ?, messages = ?, bytes = ?,
+		turn = ?, summary = ?, lease = ?, lease_until = ?, lease_holder = ?, data = ? WHERE no = ?`
 )
 
 // owner returns the working copy of an owner's row, which is made if there is none.
@@ -77,48 +28,31 @@ func (w *work) owner(of name) (*ownerState, error) {
 			return o, nil
 		}
 	}
-	no, err := w.s.committedOwner(w, of)
-	if err != nil {
-		return nil, err
-	}
-	o := &ownerState{name: of, no: no}
-	if no == 0 {
-		if o.no, err = w.c.insert(sqlOwnerNew, of.tenant, of.id); err != nil {
+	o, known := w.s.rows.owners[of]
+	if !known {
+		var err error
+		if o, err = w.loadOwner(of); err != nil {
 			return nil, err
 		}
-	} else if err := o.load(w.c); err != nil {
-		return nil, err
 	}
-	w.owners = append(w.owners, o)
+	w.owners = append(w.owners, &o)
+	return &o, nil
+}
+
+func (w *work) loadOwner(of name) (ownerState, error) {
+	o := ownerState{name: of}
+	r, err := w.c.one(sqlOwnerGet, of.tenant, of.id)
+	if err != nil {
+		return o, err
+	}
+	if r == nil {
+		o.no, err = w.c.insert(sqlOwnerNew, of.tenant, of.id)
+		return o, err
+	}
+	o.no, o.passages, o.passageBytes, o.merged = r.int(0), r.int(1), r.int(2), r.int(3)
+	o.docs, o.sumLength, o.sumBytes = posOf(r.int(4)), r.int(5), r.int(6)
+	o.deaths, o.deadLength = posOf(r.int(7)), r.int(8)
 	return o, nil
-}
-
-// committedOwner is ownerNo without remembering: what is read inside of a transaction may be undone.
-func (s *Store) committedOwner(w *work, of name) (int64, error) {
-	if no, ok := s.names.owner(of); ok {
-		return no, nil
-	}
-	r, err := w.c.one(sqlOwnerNo, of.tenant, of.id)
-	if err != nil || r == nil {
-		return 0, err
-	}
-	return r.int(0), nil
-}
-
-func (o *ownerState) load(c *conn) error {
-	r, err := c.one(sqlOwnerGet, o.no)
-	if err != nil || r == nil {
-		return err
-	}
-	o.messages, o.messageBytes, o.passages, o.passageBytes = r.int(0), r.int(1), r.int(2), r.int(3)
-	o.docs, o.live, o.length, o.forwardBytes, o.deaths, o.merged = r.int(4), r.int(5), r.int(6), r.int(7), r.int(8), r.int(9)
-	return nil
-}
-
-func (o *ownerState) save(c *conn) error {
-	_, err := c.exec(sqlOwnerSet, o.messages, o.messageBytes, o.passages, o.passageBytes, o.docs, o.live, o.length,
-		o.forwardBytes, o.deaths, o.no)
-	return err
 }
 
 // thread returns the working copy of a thread's row, nil when there is none.
@@ -128,23 +62,38 @@ func (w *work) thread(of name) (*threadState, error) {
 			return t, nil
 		}
 	}
-	r, err := w.threadRow(of)
+	if t, known := w.s.rows.threads[of]; known {
+		w.threads = append(w.threads, &t)
+		return &t, nil
+	}
+	r, err := w.c.one(sqlThreadGet, of.tenant, of.id)
+	return w.loadThread(r, err)
+}
+
+// threadAt is thread by number.
+func (w *work) threadAt(no int64) (*threadState, error) {
+	for _, t := range w.threads {
+		if t.no == no {
+			return t, nil
+		}
+	}
+	if of, known := w.s.rows.byNo[no]; known {
+		return w.thread(of)
+	}
+	r, err := w.c.one(sqlThreadAt, no)
+	return w.loadThread(r, err)
+}
+
+func (w *work) loadThread(r row, err error) (*threadState, error) {
 	if err != nil || r == nil {
 		return nil, err
 	}
-	t := &threadState{name: of, no: r.int(0), agent: r.int(1), label: r.text(2), version: r.int(3), head: r.int(4),
-		hidden: r.int(5), first: r[6], last: r[7], messages: r.int(8), summary: r.int(9), lease: r.int(10), until: r[11],
-		holder: r.text(12), data: r.text(13)}
-	t.oldHead = t.head
+	t := &threadState{no: r.int(0), agent: r.int(1), label: r.text(2), version: r.int(3), head: r.int(4), hidden: r.int(5),
+		first: r[6], last: r[7], messages: r.int(8), bytes: r.int(9), turn: r.blob(10), summary: r.int(11), lease: r.int(12),
+		until: r[13], holder: r.text(14), data: r.text(15), name: name{r.text(16), r.text(17)}}
+	t.oldHead, t.oldLabel = t.head, t.label
 	w.threads = append(w.threads, t)
 	return t, nil
-}
-
-func (w *work) threadRow(of name) (row, error) {
-	if t, ok := w.s.names.thread(of); ok {
-		return w.c.one(sqlThreadAt, t.no)
-	}
-	return w.c.one(sqlThreadGet, of.tenant, of.id)
 }
 
 // needThread is thread for rows that can't be without one.
@@ -164,18 +113,26 @@ func (w *work) newThread(of name, agent int64, label string) (*threadState, erro
 	if no >= 1<<31-1 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "the store holds as many conversations as it can")
 	}
-	t := &threadState{name: of, no: no, agent: agent, label: label}
+	t := &threadState{name: of, no: no, agent: agent, label: label, oldLabel: label, listed: true}
 	w.threads = append(w.threads, t)
 	return t, nil
 }
 
 func (t *threadState) save(c *conn) error {
-	var holder any
+	var holder, turn any
 	if t.holder != "" {
 		holder = t.holder
 	}
-	_, err := c.exec(sqlThreadSet, t.label, t.version, t.head, t.hidden, t.first, t.last, t.messages, t.summary, t.lease,
-		t.until, holder, t.data, t.no)
+	if len(t.turn) > 0 {
+		turn = t.turn
+	}
+	if t.label != t.oldLabel {
+		if _, err := c.exec(sqlThreadName, t.label, t.no); err != nil {
+			return taken(err, "the agent has a conversation named %q already", t.label)
+		}
+	}
+	_, err := c.exec(sqlThreadSet, t.version, t.head, t.hidden, t.first, t.last, t.messages, t.bytes, turn, t.summary,
+		t.lease, t.until, holder, t.data, t.no)
 	return err
 }
 
@@ -216,14 +173,14 @@ func (w *work) flush() error {
 			return err
 		}
 		if err := t.save(w.c); err != nil {
-			return taken(err, "conversation name %q is taken", t.label)
+			return err
 		}
 	}
 	for _, o := range w.owners {
 		if !o.changed {
 			continue
 		}
-		if err := o.save(w.c); err != nil {
+		if _, err := w.c.exec(sqlOwnerSet, o.passages, o.passageBytes, o.no); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"memgpt"
@@ -19,21 +20,26 @@ type job struct {
 	err    error
 }
 
-// queue is what the writer has to do. A commit that is still in it can be taken back.
+func (j *job) finished() bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// queue is the commits that wait for the writer. One that is still in it can be taken back.
 type queue struct {
 	mu     sync.Mutex
 	jobs   []*job
-	slice  *slice
 	closed bool
-	wake   chan struct{} // holds one token when there may be work
+	rounds int           // batches since a merge had its turn
+	calm   chan struct{} // holds one token when a merge may look whether it has its turn
 }
 
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+// maxRounds is how many batches may go before a merge has its turn, so that merges keep up under load.
+const maxRounds = 16
 
 func (q *queue) add(j *job) error {
 	q.mu.Lock()
@@ -42,46 +48,55 @@ func (q *queue) add(j *job) error {
 		return closedError()
 	}
 	q.jobs = append(q.jobs, j)
-	q.signal()
 	return nil
 }
 
-// take returns the jobs at the front, or a slice of a merge if there are none or it has waited long enough, and whether
-// no more will come.
-func (q *queue) take(most int, anyway bool) (jobs []*job, slice *slice, closed bool) {
+// take returns the jobs at the front.
+func (q *queue) take(most int) (jobs []*job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(most, len(q.jobs))
 	jobs = append(jobs, q.jobs[:n]...)
 	q.jobs = append(q.jobs[:0], q.jobs[n:]...)
-	if n == 0 || anyway {
-		slice, q.slice = q.slice, nil
-	}
-	return jobs, slice, q.closed
+	q.rounds++
+	return jobs
 }
 
-// withdraw takes a job back; false says that the writer has it.
+// withdraw takes a job back; false says that it is being written.
 func (q *queue) withdraw(j *job) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for i, other := range q.jobs {
-		if other == j {
-			q.jobs = append(q.jobs[:i], q.jobs[i+1:]...)
-			return true
-		}
+	i := slices.Index(q.jobs, j)
+	if i < 0 {
+		return false
 	}
-	return false
+	q.jobs = slices.Delete(q.jobs, i, i+1)
+	return true
 }
 
-// offer gives the writer a slice of a merge; false says that the queue is closed.
-func (q *queue) offer(sl *slice) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !q.closed {
-		q.slice = sl
-		q.signal()
+// idle waits until a merge has its turn: when no commit waits, or enough have gone before it. False says that the queue
+// is closed.
+func (q *queue) idle() bool {
+	for {
+		q.mu.Lock()
+		closed, turn := q.closed, len(q.jobs) == 0 || q.rounds >= maxRounds
+		if turn {
+			q.rounds = 0
+		}
+		q.mu.Unlock()
+		if closed || turn {
+			return !closed
+		}
+		<-q.calm
 	}
-	return !q.closed
+}
+
+// signal lets a merge look whether it has its turn.
+func (q *queue) signal() {
+	select {
+	case q.calm <- struct{}{}:
+	default:
+	}
 }
 
 func (q *queue) close() {
@@ -91,9 +106,9 @@ func (q *queue) close() {
 	q.signal()
 }
 
-// Commit implements store.Store. Commits that come while one is being written go together into the next transaction; a
-// lone one waits for nobody. When ctx ends before the writer has taken a commit, the commit is not made and the error
-// says so; after that its outcome is waited for.
+// Commit implements store.Store. A lone commit is written at once by its own goroutine; those that come while one is
+// being written go together into the next transaction, which one of them writes for all. When ctx ends before a commit's
+// transaction began, the commit is not made and the error says so; after that its outcome is waited for.
 func (s *Store) Commit(ctx context.Context, c *store.Commit) (store.Committed, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Committed{}, fmt.Errorf("commit not made: %w", err)
@@ -106,49 +121,45 @@ func (s *Store) Commit(ctx context.Context, c *store.Commit) (store.Committed, e
 	if err := s.queue.add(j); err != nil {
 		return store.Committed{}, err
 	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if s.queue.withdraw(j) {
-			return store.Committed{}, fmt.Errorf("commit not made: %w", ctx.Err())
+	for {
+		select {
+		case <-j.done:
+			return j.out, j.err
+		case s.token <- struct{}{}:
+			if !j.finished() {
+				s.writeBatch(s.queue.take(maxBatch))
+			}
+			s.release()
+		case <-ctx.Done():
+			if s.queue.withdraw(j) {
+				return store.Committed{}, fmt.Errorf("commit not made: %w", ctx.Err())
+			}
+			<-j.done
 		}
-		<-j.done
 	}
-	return j.out, j.err
+}
+
+// release lets the next one write.
+func (s *Store) release() {
+	<-s.token
+	s.queue.signal()
+}
+
+// writeQueue writes all that waits.
+func (s *Store) writeQueue() {
+	for jobs := s.queue.take(maxBatch); len(jobs) > 0; jobs = s.queue.take(maxBatch) {
+		s.writeBatch(jobs)
+	}
 }
 
 // maxBatch bounds the commits of one transaction.
 const maxBatch = 256
 
-// maxWait is how many transactions of commits may go before a waiting slice of a merge, so that merges keep up under load.
-const maxWait = 16
-
-// write is the writer goroutine: commits first, then slices of merges, until the queue is closed and empty.
-func (s *Store) write() {
-	defer close(s.ended)
-	waited := 0
-	for {
-		jobs, slice, closed := s.queue.take(maxBatch, waited >= maxWait)
-		if len(jobs) > 0 {
-			s.writeBatch(jobs)
-			waited++
-		}
-		if slice != nil {
-			slice.done <- s.writeSlice(slice)
-			waited = 0
-		}
-		if len(jobs) > 0 || slice != nil {
-			continue
-		}
-		if closed {
-			return
-		}
-		<-s.queue.wake
-	}
-}
-
 // writeBatch makes the commits in one transaction. Each has a savepoint, so that one which fails is undone alone.
 func (s *Store) writeBatch(jobs []*job) {
+	if len(jobs) == 0 {
+		return
+	}
 	works, err := s.transact(jobs)
 	for i, j := range jobs {
 		if j.err == nil {
@@ -181,6 +192,7 @@ func (s *Store) transact(jobs []*job) ([]*work, error) {
 			return works, errors.Join(fatal, s.rollback())
 		}
 		if j.err == nil {
+			works[i].keep()
 			good++
 		}
 	}
@@ -215,11 +227,15 @@ func (s *Store) begin() error {
 	if err != nil {
 		return fmt.Errorf("begin a commit: %w", err)
 	}
+	if err := s.rows.check(s.writer); err != nil {
+		return errors.Join(fmt.Errorf("begin a commit: %w", err), s.rollback())
+	}
 	return nil
 }
 
 // rollback undoes the transaction. SQLite may have done so by itself (a full disk), and then says that there is none.
 func (s *Store) rollback() error {
+	s.rows.clear()
 	_, err := s.writer.exec("ROLLBACK")
 	if resultCode(err) == 1 {
 		return nil

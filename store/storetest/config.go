@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -57,13 +58,21 @@ func testThreads(e *env) {
 	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
 	t.Version = 2
 	e.same("conversation with a new summary", must(e.s.Thread(e.ctx, "", t.ID))(e), t)
-	t.Summary.Outside.Sources = []string{"x", "y"}
-	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
-	t.Version = 3
-	e.same("conversation with a new outside", must(e.s.Thread(e.ctx, "", t.ID))(e), t)
+	for i, change := range []func(m *memgpt.Summary){
+		func(m *memgpt.Summary) { m.Covers++ }, func(m *memgpt.Summary) { m.Time = m.Time.Add(1) }, func(m *memgpt.Summary) { m.Failed = "yes" },
+		func(m *memgpt.Summary) { m.Outside.Hidden++ }, func(m *memgpt.Summary) { m.Outside.First = m.Outside.First.Add(1) },
+		func(m *memgpt.Summary) { m.Outside.Last = m.Outside.Last.Add(1) }, func(m *memgpt.Summary) { m.Outside.Elsewhere++ },
+		func(m *memgpt.Summary) { m.Outside.Passages++ }, func(m *memgpt.Summary) { m.Outside.Sources = []string{"x", "y"} },
+		func(m *memgpt.Summary) {},
+	} {
+		change(&t.Summary)
+		e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
+		t.Version++
+		e.same(fmt.Sprint("conversation after change ", i, " of its summary"), must(e.s.Thread(e.ctx, "", t.ID))(e), t)
+	}
 	t.Summary, t.Open, t.Alerted, t.Name = memgpt.Summary{}, nil, false, "work 2"
 	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
-	t.Version = 4
+	t.Version++
 	e.same("conversation without a summary", must(e.s.Thread(e.ctx, "", t.ID))(e), t)
 }
 

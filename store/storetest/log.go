@@ -213,7 +213,9 @@ func testPassages(e *env) {
 
 func testPassageKeys(e *env) {
 	a, _ := e.agent("", "a1")
-	passage := func(id, key string) memgpt.Passage { return memgpt.Passage{ID: id, Owner: a.ID, Text: id, Key: key, Time: e.now} }
+	passage := func(id, key string) memgpt.Passage {
+		return memgpt.Passage{ID: id, Owner: a.ID, Text: id, Key: key, Time: e.now}
+	}
 	p1 := passage("p1", "k")
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p1}})
 	e.same("keyed", must(e.s.PassageKeyed(e.ctx, "", a.ID, "k"))(e), p1)

@@ -6,15 +6,8 @@ CREATE TABLE owners (
 	no            INTEGER PRIMARY KEY,
 	tenant        TEXT NOT NULL,
 	id            TEXT NOT NULL,
-	messages      INTEGER NOT NULL DEFAULT 0,
-	message_bytes INTEGER NOT NULL DEFAULT 0,
 	passages      INTEGER NOT NULL DEFAULT 0, -- live ones
 	passage_bytes INTEGER NOT NULL DEFAULT 0,
-	docs          INTEGER NOT NULL DEFAULT 0, -- number of the last one
-	live          INTEGER NOT NULL DEFAULT 0, -- docs that are not dead
-	length        INTEGER NOT NULL DEFAULT 0, -- of live docs
-	forward_bytes INTEGER NOT NULL DEFAULT 0,
-	deaths        INTEGER NOT NULL DEFAULT 0, -- rows in dead
 	merged        INTEGER NOT NULL DEFAULT 0, -- docs up to this one are in postings
 	merge_to      INTEGER NOT NULL DEFAULT 0, -- a merge up to this one is under way, if it is more than merged,
 	merge_term    TEXT NOT NULL DEFAULT '',   -- and has been done for terms before this one
@@ -45,6 +38,8 @@ CREATE TABLE threads (
 	first        INTEGER,                    -- and their earliest
 	last         INTEGER,                    -- and latest time
 	messages     INTEGER NOT NULL DEFAULT 0,
+	bytes        INTEGER NOT NULL DEFAULT 0, -- of the messages
+	turn         BLOB,                       -- id of the newest turn
 	summary      INTEGER NOT NULL DEFAULT 0, -- hash of the row in summaries, 0 when there is none
 	lease        INTEGER NOT NULL DEFAULT 0,
 	lease_until  INTEGER,                    -- NULL when it was released
@@ -140,15 +135,18 @@ CREATE TABLE consumed (
 	UNIQUE (thread, key)
 );
 
+-- The turns of a thread are a chain, from threads.turn back to the first: an index by thread would be one more page to
+-- write at every turn.
 CREATE TABLE turns (
-	no     INTEGER PRIMARY KEY, -- thread, position
 	tenant TEXT NOT NULL,
 	id     BLOB NOT NULL,
+	thread INTEGER NOT NULL,
+	prev   BLOB,
 	data   TEXT NOT NULL,
-	UNIQUE (tenant, id)
-);
+	PRIMARY KEY (tenant, id)
+) WITHOUT ROWID;
 
--- Forward rows.
+-- Forward rows. The sums are over the owner's docs up to this one, so that no row of counters is written with them.
 CREATE TABLE docs (
 	no     INTEGER PRIMARY KEY, -- owner, number
 	id     BLOB NOT NULL,
@@ -158,12 +156,15 @@ CREATE TABLE docs (
 	time   INTEGER, -- seconds
 	length INTEGER NOT NULL,
 	dead   INTEGER NOT NULL DEFAULT 0,
+	sum_length INTEGER NOT NULL,
+	sum_bytes  INTEGER NOT NULL, -- of terms
 	terms  BLOB NOT NULL
 );
 
 CREATE TABLE dead (
 	no  INTEGER PRIMARY KEY, -- owner, position
-	doc INTEGER NOT NULL
+	doc INTEGER NOT NULL,
+	sum_length INTEGER NOT NULL -- of the dead up to this one
 );
 
 CREATE TABLE postings (

@@ -1,0 +1,294 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+)
+
+func eventIDs(list ...memgpt.Event) []string {
+	return idsOf(list, func(ev memgpt.Event) string { return ev.ID })
+}
+
+func testEventOrder(e *env) {
+	a, t := e.agent("", "a1")
+	t2 := e.thread(a, "t-2")
+	late := e.event(t, e.now.Add(time.Hour), "late")
+	one, two := e.event(t, e.now, "one"), e.event(t, e.now.Add(-time.Hour), "two")
+	other := e.event(t2, e.now, "other")
+	e.commit(&store.Commit{Events: []memgpt.Event{late, one}})
+	e.commit(&store.Commit{Events: []memgpt.Event{other}})
+	e.now = e.now.Add(-time.Minute) // a clock that goes back doesn't change the order
+	three := e.event(t, e.now.Add(-2*time.Hour), "three")
+	e.commit(&store.Commit{Events: []memgpt.Event{two}})
+	e.commit(&store.Commit{Events: []memgpt.Event{three}})
+	// Events are handled in the order of acceptance, whenever they are due.
+	e.same("all of the conversation", e.events(store.EventRange{Thread: t.ID}), eventIDs(late, one, two, three))
+	e.same("all", e.events(store.EventRange{}), eventIDs(late, one, other, two, three))
+	e.same("due", e.events(store.EventRange{Thread: t.ID, Until: e.now.Add(2 * time.Minute)}), eventIDs(one, two, three))
+	got := must(e.s.Events(e.ctx, store.EventRange{Thread: t.ID}))(e)
+	for i := range got {
+		if i > 0 && got[i].Order <= got[i-1].Order {
+			e.Errorf("orders are %d and then %d", got[i-1].Order, got[i].Order)
+		}
+	}
+	late.Order = got[0].Order
+	e.same("event", got[0], late)
+}
+
+func testEventRanges(e *env) {
+	a, t := e.agent("", "a1")
+	t2 := e.thread(a, "t-2")
+	_, t3 := e.agent("", "a2")
+	_, foreign := e.agent("y", "a1")
+	var all []memgpt.Event
+	for i, th := range []memgpt.Thread{t, t2, t3, foreign, t, t2, t3, foreign, t, t} {
+		ev := e.event(th, e.now.Add(time.Duration(i-5)*time.Minute), fmt.Sprint(i))
+		if i%4 == 0 {
+			ev.Key = fmt.Sprint("key ", i)
+		}
+		all = append(all, ev)
+		e.commit(&store.Commit{Events: []memgpt.Event{ev}})
+	}
+	for _, q := range []store.EventRange{
+		{}, {Tenant: "y"}, {Tenant: "none"}, {AllTenants: true}, {AllTenants: true, Tenant: "none"}, {Agent: "a1"}, {Agent: "a2"},
+		{Agent: "none"}, {Thread: t.ID}, {Thread: t.ID, Agent: "a2"}, {Thread: foreign.ID, Tenant: "y"}, {Thread: t.ID, AllTenants: true},
+		{Key: "key 4"}, {Key: "key 4", Thread: t.ID}, {Key: "key 4", Thread: t2.ID}, {Key: "none"},
+		{Until: e.now}, {Until: e.now.Add(-time.Minute), AllTenants: true}, {Until: e.now.Add(2 * time.Minute), Thread: t.ID},
+		{Until: e.now.Add(-time.Hour)}, {Limit: 1}, {Limit: 3, AllTenants: true}, {Thread: t.ID, Limit: 2}, {Limit: 100},
+	} {
+		e.same(fmt.Sprintf("%+v", q), e.events(q), eventIDs(selectEvents(all, q)...))
+	}
+}
+
+func selectEvents(all []memgpt.Event, q store.EventRange) (out []memgpt.Event) {
+	for _, ev := range all {
+		switch {
+		case !q.AllTenants && ev.Tenant != q.Tenant, q.Agent != "" && ev.Agent != q.Agent, q.Thread != "" && ev.Thread != q.Thread,
+			q.Key != "" && ev.Key != q.Key, !q.Until.IsZero() && ev.Due.After(q.Until), q.Limit > 0 && len(out) == q.Limit:
+			continue
+		}
+		out = append(out, ev)
+	}
+	return out
+}
+
+func testEventReplaced(e *env) {
+	_, t := e.agent("", "a1")
+	one, two := e.event(t, e.now, "one"), e.event(t, e.now.Add(time.Hour), "two")
+	one.Key = "k"
+	e.commit(&store.Commit{Events: []memgpt.Event{one, two}})
+	before := must(e.s.Events(e.ctx, store.EventRange{}))(e)
+	one.Step, one.Message = 3, memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "changed")
+	two.Due = e.now
+	if got := e.commit(&store.Commit{Events: []memgpt.Event{one, two}}); len(got.Duplicate) != 0 {
+		e.Errorf("an event that replaces itself is called a duplicate: %+v", got)
+	}
+	one.Order, two.Order = before[0].Order, before[1].Order
+	e.same("events", must(e.s.Events(e.ctx, store.EventRange{Until: e.now}))(e), []memgpt.Event{one, two})
+	one.Due = e.now.Add(time.Hour)
+	e.commit(&store.Commit{Events: []memgpt.Event{one}, Consume: []string{two.ID}})
+	e.same("events", must(e.s.Events(e.ctx, store.EventRange{}))(e), []memgpt.Event{one})
+	e.same("due", e.events(store.EventRange{Until: e.now}), []string{})
+	if got := must(e.s.NextDue(e.ctx))(e); !got.Equal(one.Due) {
+		e.Errorf("next is due at %v, want %v", got, one.Due)
+	}
+}
+
+func testEventKeys(e *env) {
+	a, t := e.agent("", "a1")
+	t2 := e.thread(a, "t-2")
+	keyed := func(t memgpt.Thread, key string) memgpt.Event {
+		ev := e.event(t, e.now, key)
+		ev.Key = key
+		return ev
+	}
+	one := keyed(t, "k")
+	e.same("first", len(e.commit(&store.Commit{Events: []memgpt.Event{one, keyed(t2, "k"), keyed(t, "")}}).Duplicate), 0)
+	duplicate := func(what string, ev memgpt.Event) {
+		e.Helper()
+		fresh := keyed(t, "fresh "+what)
+		got := e.commit(&store.Commit{Events: []memgpt.Event{ev, fresh}, Turns: []memgpt.Turn{{ID: e.id("turn"), Agent: a.ID, Thread: t.ID}}})
+		if len(got.Duplicate) != 1 || got.Duplicate[0].ID != one.ID || got.Duplicate[0].Turn != one.Turn {
+			e.Errorf("%s: duplicates are %+v, want %s", what, got.Duplicate, one.ID)
+		}
+		all := e.events(store.EventRange{Thread: t.ID})
+		if slices.Contains(all, ev.ID) || !slices.Contains(all, fresh.ID) {
+			e.Errorf("%s: pending are %v, want %s and not %s", what, all, fresh.ID, ev.ID)
+		}
+	}
+	duplicate("pending", keyed(t, "k"))
+	e.commit(&store.Commit{Consume: []string{one.ID}, Lease: e.lease(t)})
+	duplicate("consumed", keyed(t, "k"))
+	e.now = e.now.Add(23 * time.Hour)
+	duplicate("nearly a day later", keyed(t, "k"))
+	// Two of one commit are duplicates too.
+	two, again := keyed(t, "twice"), keyed(t, "twice")
+	got := e.commit(&store.Commit{Events: []memgpt.Event{two, again}})
+	e.same("duplicates in one commit", eventIDs(got.Duplicate...), eventIDs(two))
+}
+
+func testEventKeyExpires(e *env) {
+	_, t := e.agent("", "a1")
+	keyed := func(key string) memgpt.Event {
+		ev := e.event(t, e.now, key)
+		ev.Key = key
+		return ev
+	}
+	for i := range 20 { // enough that what is pruned in passing is pruned, and no more
+		ev := keyed(fmt.Sprint("k", i))
+		e.commit(&store.Commit{Events: []memgpt.Event{ev}})
+		e.commit(&store.Commit{Consume: []string{ev.ID}})
+		e.now = e.now.Add(2 * time.Hour)
+	}
+	for i := range 20 {
+		age := time.Duration(20-i) * 2 * time.Hour
+		again := keyed(fmt.Sprint("k", i))
+		got := e.commit(&store.Commit{Events: []memgpt.Event{again}})
+		if known := len(got.Duplicate) == 1; known != (age < 24*time.Hour) {
+			e.Errorf("a key consumed %v ago: known is %v", age, known)
+		}
+	}
+	// A key that is used again after a day is known again.
+	e.same("reused key", len(e.commit(&store.Commit{Events: []memgpt.Event{keyed("k0")}}).Duplicate), 1)
+}
+
+func testConsume(e *env) {
+	a, t := e.agent("", "a1")
+	t2 := e.thread(a, "t-2")
+	var list []memgpt.Event
+	for i := range 6 {
+		th := t
+		if i%2 == 1 {
+			th = t2
+		}
+		list = append(list, e.event(th, e.now.Add(time.Duration(i-3)*time.Hour), "x"))
+	}
+	e.commit(&store.Commit{Events: list})
+	e.commit(&store.Commit{Consume: []string{list[0].ID}, Lease: e.lease(t)})
+	e.commit(&store.Commit{Consume: []string{list[1].ID, "none"}})
+	e.commit(&store.Commit{Consume: []string{list[5].ID}, Lease: e.lease(t2), Release: true})
+	e.commit(&store.Commit{Consume: []string{list[0].ID}}) // once more does nothing
+	e.same("pending", e.events(store.EventRange{}), eventIDs(list[2:5]...))
+	e.commit(&store.Commit{Events: list[:1]}) // an id that was consumed may come again
+	e.same("pending of the conversation", e.events(store.EventRange{Thread: t.ID}), eventIDs(list[2], list[4], list[0]))
+	e.commit(&store.Commit{Consume: eventIDs(list...)})
+	e.same("pending", e.events(store.EventRange{}), []string{})
+}
+
+func testNextDue(e *env) {
+	due := func(want time.Time) {
+		e.Helper()
+		if got := must(e.s.NextDue(e.ctx))(e); !got.Equal(want) {
+			e.Errorf("next is due at %v, want %v", got, want)
+		}
+	}
+	due(time.Time{})
+	_, t := e.agent("", "a1")
+	_, t2 := e.agent("y", "a1")
+	late, later := e.event(t, e.now.Add(time.Hour), "late"), e.event(t2, e.now.Add(2*time.Hour), "later")
+	past := e.event(t2, e.now.Add(-time.Hour), "past")
+	e.commit(&store.Commit{Events: []memgpt.Event{later}})
+	due(later.Due)
+	e.commit(&store.Commit{Events: []memgpt.Event{late}})
+	due(late.Due)
+	e.commit(&store.Commit{Events: []memgpt.Event{past}})
+	due(past.Due)
+	e.commit(&store.Commit{Consume: []string{past.ID, late.ID}})
+	due(later.Due)
+}
+
+// lease takes the lease of a conversation.
+func (e *env) lease(t memgpt.Thread) *memgpt.Lease {
+	e.Helper()
+	got := e.acquire(t, time.Minute)
+	if got == nil {
+		e.Fatalf("the lease of %s is not to be had", t.ID)
+	}
+	return got
+}
+
+// acquire tries to.
+func (e *env) acquire(t memgpt.Thread, life time.Duration) *memgpt.Lease {
+	e.Helper()
+	return e.commit(&store.Commit{Acquire: &memgpt.Lease{Tenant: t.Tenant, Thread: t.ID, Until: e.now.Add(life)}}).Lease
+}
+
+func testLeaseNumbers(e *env) {
+	_, t := e.agent("x", "a1")
+	last := int64(0)
+	for range 5 {
+		l := e.lease(t)
+		if l.Number <= last || l.Thread != t.ID || l.Tenant != "x" || !l.Until.Equal(e.now.Add(time.Minute)) {
+			e.Fatalf("lease is %+v after number %d", l, last)
+		}
+		last = l.Number
+		if again := e.acquire(t, time.Hour); again != nil {
+			e.Fatalf("a lease that runs was given again: %+v", again)
+		}
+		e.commit(&store.Commit{Lease: l, Release: true})
+	}
+}
+
+func testLeaseGuards(e *env) {
+	a, t := e.agent("", "a1")
+	t2 := e.thread(a, "t-2")
+	old := e.lease(t)
+	e.commit(&store.Commit{Lease: old, Release: true})
+	l := e.lease(t)
+	wrong := []memgpt.Lease{*old, {Thread: t.ID, Number: l.Number + 1}, {Thread: t2.ID, Number: l.Number}, {Thread: t.ID}, {Thread: "none", Number: 1},
+		{Thread: t.ID, Number: l.Number, Tenant: "y"}}
+	for _, w := range wrong {
+		e.refuse(&store.Commit{Lease: &w, Entries: []memgpt.Entry{e.entry(t, 1, "x")}}, memgpt.CodeLeaseLost)
+		e.refuse(&store.Commit{Lease: &w, Release: true}, memgpt.CodeLeaseLost)
+	}
+	e.same("entries", len(e.entries(store.EntryRange{Thread: t.ID})), 0)
+	if e.acquire(t, time.Minute) != nil {
+		e.Errorf("a stale holder ended the lease of another")
+	}
+	e.commit(&store.Commit{Lease: l, Entries: []memgpt.Entry{e.entry(t, 1, "x")}})
+}
+
+func testLeaseExpires(e *env) {
+	_, t := e.agent("", "a1")
+	l := e.lease(t)
+	e.now = e.now.Add(59 * time.Second)
+	if e.acquire(t, time.Minute) != nil {
+		e.Errorf("a lease was taken a second before its end")
+	}
+	l.Until = e.now.Add(time.Minute) // renewed by any commit that names it
+	e.commit(&store.Commit{Lease: l})
+	e.now = e.now.Add(30 * time.Second)
+	if e.acquire(t, time.Minute) != nil {
+		e.Errorf("a renewed lease was taken")
+	}
+	// Past its end it still is the newest, until another is given.
+	e.now = e.now.Add(time.Hour)
+	e.commit(&store.Commit{Lease: l})
+	e.now = e.now.Add(time.Hour)
+	if next := e.lease(t); next.Number <= l.Number {
+		e.Errorf("number %d comes after %d", next.Number, l.Number)
+	}
+	e.refuse(&store.Commit{Lease: l}, memgpt.CodeLeaseLost)
+}
+
+func testLeaseThreadVersion(e *env) {
+	_, t := e.agent("", "a1")
+	got := e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	e.same("version", got.Thread, int64(1))
+	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
+	got = e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	if got.Thread != 2 || got.Lease != nil {
+		e.Errorf("got %+v, want version 2 and no lease", got)
+	}
+	t.Version = 2
+	got = e.commit(&store.Commit{Threads: []memgpt.Thread{t}, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	e.same("version after the commit's own change", got.Thread, int64(3))
+	got = e.commit(&store.Commit{Threads: []memgpt.Thread{{ID: "new", Agent: "a1", Name: "new"}}, Acquire: &memgpt.Lease{Thread: "new", Until: e.now.Add(time.Hour)}})
+	if got.Thread != 1 || got.Lease == nil {
+		e.Errorf("got %+v, want version 1 and the lease of a conversation made in the same commit", got)
+	}
+}
