@@ -180,11 +180,10 @@ func readBackWhole(t *testing.T) {
 	if got := e.log()[0].Message.Said(); got != text {
 		t.Fatalf("stored %d bytes of %d", len(got), len(text))
 	}
-	k := e.reader(id)
 	var whole strings.Builder
 	pages, next := 0, 0
 	for more := true; more; pages++ {
-		page := k(next)
+		page := e.do(m, "memory_read", "id", id, "offset", next).Text
 		h := hits(t, page)
 		if len(h) != 1 || h[0].Offset != next || h[0].Length != memgpt.Runes(text) {
 			t.Fatalf("page at %d: %.300s", next, page)
@@ -198,40 +197,6 @@ func readBackWhole(t *testing.T) {
 	}
 	if whole.String() != text {
 		t.Errorf("%d pages give %d bytes of %d", pages, whole.Len(), len(text))
-	}
-}
-
-// reader reads pages of a message in one turn after another, sixteen a turn.
-func (e *env) reader(id string) func(offset int) string {
-	cached := map[int]string{}
-	return func(offset int) string {
-		if page, ok := cached[offset]; ok {
-			return page
-		}
-		var calls []script.Reply
-		for i := range 15 {
-			calls = append(calls, script.Call("memory_read", "id", id, "offset", offset+3000*i))
-		}
-		calls = append(calls, script.Say("read"))
-		e.config.Model = func(memgpt.Agent) (memgpt.Model, error) {
-			return script.Of(script.Calls(calls...), script.Say("x")), nil
-		}
-		k, err := kernel.New(e.config)
-		must(e.t, err)
-		e.kernel = k
-		before := len(e.seen)
-		e.say("read on")
-		n := 0
-		for _, u := range e.seen[before:] {
-			step, _ := u.(memgpt.StepCommitted)
-			for i := range step.Entries {
-				if res, ok := step.Entries[i].Message.Result(); ok && res.Name == "memory_read" && n < 15 {
-					cached[offset+3000*n] = res.Text
-					n++
-				}
-			}
-		}
-		return cached[offset]
 	}
 }
 
