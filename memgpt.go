@@ -286,10 +286,15 @@ type State struct {
 	Prefix Prefix // not stored
 }
 
-// Prefix is the compiled system message and its size, kept while neither agent nor blocks change.
+// Prefix is the compiled system message and its size, kept while neither agent nor blocks change, and the size of the
+// head of the queue, kept while the summary does not.
 type Prefix struct {
+	Made   string // versions of what Text was made from
 	Text   string
 	Tokens int
+
+	Head       string // text of the head of the queue
+	HeadTokens int
 }
 
 // Fork returns a working copy. Its blocks may be replaced without touching the original. The entries of the queue are

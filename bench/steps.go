@@ -62,26 +62,41 @@ func (r *runner) startup(ctx context.Context, s *Site) error {
 	return nil
 }
 
+// block is how many steps and then pairs are taken in turn: close enough that both meet the same load, and enough that
+// the switch of connections, at which SQLite gives up its pages and which no store in use makes, does not count.
+const block = 10
+
 // pairs takes n steps and pairs of bare commits in turn, with the same texts, after some more to
 // warm up.
 func (r *runner) pairs(ctx context.Context, t *talker, say func() string, n, warm int) (step, pair []time.Duration, err error) {
-	for i := range warm + n {
-		if len(step) > warm && r.late(latePairs) {
-			break
-		}
-		text := say()
-		start := r.cfg.Now()
-		answer, err := t.step(ctx, text)
+	for i := 0; i < warm+n && (len(step) <= warm || !r.late(latePairs)); i += block {
+		steps, pairs, err := r.block(ctx, t, say, min(block, warm+n-i))
 		if err != nil {
 			return nil, nil, err
 		}
-		mid := r.cfg.Now()
-		if err := t.g.Pair(ctx, text, answer); err != nil {
+		if i >= warm {
+			step, pair = append(step, steps...), append(pair, pairs...)
+		}
+	}
+	return step, pair, nil
+}
+
+func (r *runner) block(ctx context.Context, t *talker, say func() string, n int) (step, pair []time.Duration, err error) {
+	texts, answers := make([]string, n), make([]string, n)
+	for i := range n {
+		texts[i] = say()
+		start := r.cfg.Now()
+		if answers[i], err = t.step(ctx, texts[i]); err != nil {
 			return nil, nil, err
 		}
-		if i >= warm {
-			step, pair = append(step, mid.Sub(start)), append(pair, r.since(mid))
+		step = append(step, r.since(start))
+	}
+	for i := range n {
+		start := r.cfg.Now()
+		if err = t.g.Pair(ctx, texts[i], answers[i]); err != nil {
+			return nil, nil, err
 		}
+		pair = append(pair, r.since(start))
 	}
 	return step, pair, nil
 }

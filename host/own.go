@@ -26,6 +26,7 @@ type conversation struct {
 	lease     *memgpt.Lease // held by this host, as far as it knows
 	version   int64         // of the thread when the lease was taken; 0 is not known
 	releasing bool          // the turn's last commit is giving the lease back
+	fresh     *memgpt.Event // the only due event when the lease was taken, so that the inbox needn't be read
 
 	current   *Turn           // being run
 	last      string          // ID of the turn that ended last
@@ -49,7 +50,7 @@ func (c *conversation) key() convKey { return convKey{c.tenant, c.thread} }
 // take keeps a lease that a commit gave. Callers hold Host.mu.
 func (c *conversation) take(lease *memgpt.Lease, version int64) {
 	if lease != nil && (c.lease == nil || lease.Number > c.lease.Number) {
-		c.lease, c.version = lease, version
+		c.lease, c.version, c.fresh = lease, version, nil
 		c.parks, c.foreign = 0, false
 	}
 }

@@ -75,8 +75,12 @@ func (h *Host) watchElsewhere(c *conversation) {
 // pick reads which event is to be handled next, and notes whether another follows.
 func (h *Host) pick(ctx context.Context, c *conversation) (memgpt.Event, bool, error) {
 	h.mu.Lock()
-	withdrawn := len(c.withdrawn)
+	withdrawn, fresh := len(c.withdrawn), c.fresh
+	c.fresh = nil
 	h.mu.Unlock()
+	if fresh != nil && withdrawn == 0 {
+		return *fresh, true, nil
+	}
 	events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn})
 	if err != nil {
 		return memgpt.Event{}, false, memgpt.Errorf(memgpt.CodeOf(err), "read the inbox: %w", err)

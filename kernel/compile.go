@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,17 +73,37 @@ func attribute(s string) string {
 }
 
 // prefix returns the system message of the working copy and its size, which stay while agent and blocks do.
-func (r *run) prefix() memgpt.Prefix {
+func (r *run) prefix() *memgpt.Prefix {
+	p := &r.st.Prefix
 	if !r.stale {
-		return r.st.Prefix
-	}
-	text := r.k.instructions(&r.st.Agent, r.compact) + frameBlocks(r.st.Blocks, r.compact)
-	if text != r.st.Prefix.Text {
-		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
-		r.st.Prefix = memgpt.Prefix{Text: text, Tokens: r.k.cfg.Counter.Message(&m)}
+		return p
 	}
 	r.stale = false
-	return r.st.Prefix
+	made := r.versions()
+	if made == p.Made && len(r.pend.blocks) == 0 {
+		return p
+	}
+	p.Made = made
+	text := r.k.instructions(&r.st.Agent, r.compact) + frameBlocks(r.st.Blocks, r.compact)
+	if text != p.Text {
+		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
+		p.Text, p.Tokens = text, r.k.cfg.Counter.Message(&m)
+	}
+	return p
+}
+
+// versions names what the prefix is made from. Edits that are not committed have no version yet.
+func (r *run) versions() string {
+	if len(r.pend.blocks) > 0 {
+		return ""
+	}
+	b := make([]byte, 0, 128)
+	b = strconv.AppendBool(append(b, r.st.Agent.ID...), r.compact)
+	b = strconv.AppendInt(b, r.st.Agent.Version, 10)
+	for i := range r.st.Blocks {
+		b = strconv.AppendInt(append(append(b, ' '), r.st.Blocks[i].ID...), r.st.Blocks[i].Version, 10)
+	}
+	return string(b)
 }
 
 // head returns the entry that stands at the head of the queue: what lies outside, and the recursive summary.
@@ -194,22 +215,16 @@ func (r *run) lay() layout {
 	return l
 }
 
-// headSize sizes the head of the queue, which is made anew each time but seldom changes within a turn.
+// headSize sizes the head of the queue, which is made anew each time but seldom changes.
 func (r *run) headSize(e *memgpt.Entry, v *view) int {
-	if said := e.Message.Said(); said != r.head.said || !e.Time.Equal(r.head.at) {
-		r.head = sizedHead{said: said, at: e.Time}
+	p := &r.st.Prefix
+	if said := e.Message.Said(); said != p.Head {
+		p.Head, p.HeadTokens = said, 0
 	}
-	e.Tokens = r.head.tokens
+	e.Tokens = p.HeadTokens
 	n := v.size(e, 0)
-	r.head.tokens = e.Tokens
+	p.HeadTokens = e.Tokens
 	return n
-}
-
-// sizedHead is a head of the queue with its size, 0 when it wasn't counted.
-type sizedHead struct {
-	said   string
-	at     time.Time
-	tokens int
 }
 
 // requestTokens is what opens the reply in a request (OpenAI's chat format).

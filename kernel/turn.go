@@ -33,7 +33,6 @@ type run struct {
 	step     int    // of the turn, under way or last committed
 	first    int    // step before the first of this run
 	last     layout // of the request under way
-	head     sizedHead
 	measured struct {
 		key    layoutKey
 		layout layout
