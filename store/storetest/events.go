@@ -292,3 +292,25 @@ func testLeaseThreadVersion(e *env) {
 		e.Errorf("got %+v, want version 1 and the lease of a conversation made in the same commit", got)
 	}
 }
+
+// testLeasePending: whoever takes a lease learns how many events are due, so that it need not read the inbox for one.
+func testLeasePending(e *env) {
+	a, t := e.agent("", "a1")
+	other := e.thread(a, "t-2")
+	late := e.event(t, e.now.Add(time.Hour), "late")
+	take := func(events ...memgpt.Event) store.Committed {
+		return e.commit(&store.Commit{Events: events, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Minute)}})
+	}
+	e.commit(&store.Commit{Events: []memgpt.Event{late, e.event(other, e.now, "elsewhere")}})
+	one, two := e.event(t, e.now, "one"), e.event(t, e.now, "two")
+	got := take(one)
+	e.same("one's own alone", got.Pending, 1)
+	e.same("without the lease", take(two).Pending, 0)
+	e.commit(&store.Commit{Lease: got.Lease, Release: true})
+	got = take()
+	e.same("both", got.Pending, 2)
+	e.commit(&store.Commit{Lease: got.Lease, Release: true, Consume: []string{one.ID, two.ID}})
+	e.same("none", take().Pending, 0)
+	e.now = e.now.Add(2 * time.Hour)
+	e.same("the late one", take().Pending, 1)
+}

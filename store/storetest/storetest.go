@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"NextDue", testNextDue},
 		{"LeaseNumbers", testLeaseNumbers}, {"LeaseGuards", testLeaseGuards}, {"LeaseExpires", testLeaseExpires},
 		{"LeaseThreadVersion", testLeaseThreadVersion},
+		{"LeasePending", testLeasePending},
 		{"Tenants", testTenants}, {"IndexBasics", testIndexBasics}, {"IndexStops", testIndexStops},
 		{"IndexRandom", testIndexRandom}, {"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
 		{"Change", testChange}, {"Closed", testClosed},
