@@ -74,9 +74,7 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	}
 	return kernel.New(kernel.Config{Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window,
 		Now: time.Now, NewID: newID, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: func(compact, native bool) ([]tool.Tool, error) {
-			return memtool.Tools(memtool.Form{Compact: compact, Native: native})
-		}})
+		System: memtool.System})
 }
 
 func scripted(next func() string) memgpt.Model {
