@@ -117,7 +117,7 @@ func (r *run) docs() []store.Doc {
 	for i := range r.pend.entries {
 		e := &r.pend.entries[i]
 		if text, ok := r.searchable(e); ok {
-			docs = append(docs, r.k.entryDoc(e, text, r.st.Agent.Location()))
+			docs = append(docs, r.k.entryDoc(e, text, r.zone))
 		}
 	}
 	return docs

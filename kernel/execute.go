@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"memgpt"
 	"memgpt/tool"
 )
-
-func asError(err error, target **memgpt.Error) bool { return errors.As(err, target) }
 
 // execute runs the calls of a reply in order. Calls that touch only our memory work on the copy and are committed with
 // the step; before a call with an outside effect everything so far is committed, with the calls that have no result

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"memgpt"
 	"memgpt/store"
@@ -325,7 +326,7 @@ func (f *folder) shorten(text string) string {
 	}
 	body, _ = v.prefix(body, limit-v.count.Text(last))
 	if i := strings.LastIndexAny(body, ".!?。！？\n"); i > len(body)/2 {
-		_, size := decodeRune(body[i:])
+		_, size := utf8.DecodeRuneInString(body[i:])
 		body = body[:i+size]
 	}
 	return body + last
@@ -358,7 +359,7 @@ func salient(words []string, text string) []string {
 	start := true
 	for _, w := range strings.Fields(text) {
 		word := strings.TrimFunc(w, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
-		first, _ := decodeRune(word)
+		first, _ := utf8.DecodeRuneInString(word)
 		named := unicode.IsUpper(first) && !start && memgpt.Runes(word) > 1 || unicode.IsDigit(first)
 		start = strings.HasSuffix(w, ".") || strings.HasSuffix(w, "!") || strings.HasSuffix(w, "?")
 		if named && len(word) <= 40 && len(words) < maxSearchWords && !slices.Contains(words, word) {

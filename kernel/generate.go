@@ -2,13 +2,11 @@ package kernel
 
 import (
 	"context"
+	"errors"
 	"strconv"
-	"unicode/utf8"
 
 	"memgpt"
 )
-
-func decodeRune(s string) (rune, int) { return utf8.DecodeRuneInString(s) }
 
 // Bounds of what is asked again in one turn (field: three short tries at most, then a clear end).
 const (
@@ -91,7 +89,7 @@ func (r *run) account(counted int, reply *memgpt.Response) {
 func (r *run) correct(model string, window, counted int, err error) {
 	reported := counted * 5 / 4
 	var e *memgpt.Error
-	if asError(err, &e) && e.Tokens > 0 {
+	if errors.As(err, &e) && e.Tokens > 0 {
 		reported = e.Tokens
 		if e.Limit > 0 && e.Limit < window {
 			reported = e.Tokens * window / e.Limit // our window is larger than the provider's: count as if tokens were
@@ -120,8 +118,11 @@ func (r *run) judge(reply *memgpt.Response) error {
 }
 
 // notice returns an entry in which the system tells the model something.
-func (r *run) notice(text string) memgpt.Entry {
+func (r *run) notice(text string) memgpt.Entry { return r.systemEntry(memgpt.EventNotice, text) }
+
+// systemEntry returns an entry of the system's own, before the next step.
+func (r *run) systemEntry(typ memgpt.EventType, text string) memgpt.Entry {
 	m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
-	m.Type = memgpt.EventNotice
+	m.Type = typ
 	return r.newEntry(m, r.step+1)
 }

@@ -178,13 +178,11 @@ func (r *run) alert() {
 }
 
 func (r *run) raise(text string) {
-	m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
-	m.Type = memgpt.EventAlert
 	at := len(r.st.Queue)
 	if at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
 		at--
 	}
-	r.insert(at, r.newEntry(m, r.step+1))
+	r.insert(at, r.systemEntry(memgpt.EventAlert, text))
 }
 
 // isFreshEvent reports whether an entry is the turn's event, not committed yet.

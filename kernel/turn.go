@@ -93,6 +93,7 @@ func (r *run) begin() {
 // configure looks up what the agent runs with.
 func (r *run) configure() (err error) {
 	a := &r.st.Agent
+	r.zone = a.Location()
 	if r.model, err = r.k.cfg.Model(*a); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (r *run) configure() (err error) {
 	if a.Window > 0 {
 		r.window = a.Window
 	}
-	r.compact, r.zone = r.window < compactBelow, a.Location()
+	r.compact = r.window < compactBelow
 	if r.ts, err = r.k.toolsetOf(a, r.compact); err != nil {
 		return err
 	}
