@@ -100,7 +100,7 @@ func (r *run) committed(c *store.Commit) {
 	r.w.Turn, r.w.State = r.turn, r.st
 	r.w.Lease.Until = c.Lease.Until
 	done := r.pend
-	r.segment = r.segment[:0]
+	r.segment, r.before = r.segment[:0], r.st.Thread.Head
 	r.begin()
 	r.emit(memgpt.StepCommitted{Step: r.step, Entries: done.entries, Usage: r.turn.Usage, Context: tokens(r.last.total, r.factor())})
 	for _, f := range done.flushed {
@@ -162,6 +162,9 @@ func (k *Kernel) entryDoc(e *memgpt.Entry, text string, zone *time.Location) sto
 // the calls again that ran on the working copy.
 func (r *run) redo(ctx context.Context) error {
 	entries, head, alerted := r.pend.entries, r.st.Thread.Head, r.st.Thread.Alerted
+	if len(r.segment) > 0 { // its calls evict again what they evicted
+		head = r.before
+	}
 	st, err := store.Load(ctx, r.k.cfg.Store, r.st.Thread.Tenant, r.st.Thread.ID)
 	if err != nil {
 		return fmt.Errorf("read a conversation anew that changed meanwhile: %w", err)

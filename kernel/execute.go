@@ -18,7 +18,7 @@ import (
 func (r *run) execute(ctx context.Context, reply *memgpt.Response) error {
 	calls, parts := r.plan(reply)
 	r.step++
-	r.calls, r.segment = calls, r.segment[:0]
+	r.calls, r.segment, r.before = calls, r.segment[:0], r.st.Thread.Head
 	said := r.newEntry(memgpt.Message{Role: memgpt.RoleAssistant, Origin: memgpt.OriginModel, Parts: parts}, r.step)
 	r.append(said)
 	if r.text = (&memgpt.Message{Parts: textOnly(parts)}).Said(); r.text != "" {

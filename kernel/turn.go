@@ -40,6 +40,7 @@ type run struct {
 	calls    []call  // of the step under way
 	planned  planned // of the last reply
 	segment  []int   // those that ran on the working copy since the last commit
+	before   int64   // Thread.Head before the first of segment ran
 	text     string  // what the step under way says without a call
 	folded   bool    // a fold was tried in this turn
 	extra    bool    // the step was added for an alert alone: its text is monologue
