@@ -66,7 +66,7 @@ func (h *Host) runJob(ctx context.Context, c *conversation, j *job) {
 		h.putBack(c, j)
 		return
 	}
-	w, err := h.prepare(ctx, c, memgpt.Event{Tenant: c.tenant, Agent: c.agent, Thread: c.thread})
+	w, err := h.prepare(ctx, c, fresh{event: memgpt.Event{Tenant: c.tenant, Agent: c.agent, Thread: c.thread}})
 	if err != nil {
 		j.done <- err
 		return

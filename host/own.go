@@ -26,7 +26,7 @@ type conversation struct {
 	lease     *memgpt.Lease // held by this host, as far as it knows
 	version   int64         // of the thread when the lease was taken; 0 is not known
 	releasing bool          // the turn's last commit is giving the lease back
-	fresh     *memgpt.Event // the only due event when the lease was taken, so that the inbox needn't be read
+	fresh     *fresh        // the only due event when the lease was taken, so that the inbox needn't be read
 
 	current   *Turn           // being run
 	last      string          // ID of the turn that ended last
@@ -41,11 +41,18 @@ type conversation struct {
 	fails   int       // failures in a row
 
 	state   *memgpt.State // between turns; nil when it must be loaded
+	shared  int64         // store.Committed.Shared when agent and blocks of state were read; 0 is not known
 	slot    *list.Element // in Host.idle
 	beating bool          // a timer heartbeat is known to be pending
 }
 
 func (c *conversation) key() convKey { return convKey{c.tenant, c.thread} }
+
+// fresh is an event that runs at once after the commit that took it in and gave the lease.
+type fresh struct {
+	event  memgpt.Event
+	shared int64 // store.Committed.Shared of that commit
+}
 
 // take keeps a lease that a commit gave. Callers hold Host.mu.
 func (c *conversation) take(lease *memgpt.Lease, version int64) {

@@ -21,7 +21,7 @@ func (h *Host) runEvent(ctx context.Context, c *conversation) {
 		h.refused(c)
 		return
 	}
-	var event memgpt.Event
+	var event fresh
 	found := false
 	if err == nil {
 		event, found, err = h.pick(ctx, c)
@@ -43,7 +43,7 @@ func (h *Host) runEvent(ctx context.Context, c *conversation) {
 		h.trouble(ctx, c, nil, err)
 		return
 	}
-	if t := h.adopt(c, event); t != nil {
+	if t := h.adopt(c, event.event); t != nil {
 		h.trouble(ctx, c, t, h.runTurn(ctx, c, t, w))
 	}
 }
@@ -73,17 +73,17 @@ func (h *Host) watchElsewhere(c *conversation) {
 }
 
 // pick reads which event is to be handled next, and notes whether another follows.
-func (h *Host) pick(ctx context.Context, c *conversation) (memgpt.Event, bool, error) {
+func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 	h.mu.Lock()
-	withdrawn, fresh := len(c.withdrawn), c.fresh
+	withdrawn, known := len(c.withdrawn), c.fresh
 	c.fresh = nil
 	h.mu.Unlock()
-	if fresh != nil && withdrawn == 0 {
-		return *fresh, true, nil
+	if known != nil && withdrawn == 0 {
+		return *known, true, nil
 	}
 	events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn})
 	if err != nil {
-		return memgpt.Event{}, false, memgpt.Errorf(memgpt.CodeOf(err), "read the inbox: %w", err)
+		return fresh{}, false, memgpt.Errorf(memgpt.CodeOf(err), "read the inbox: %w", err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,14 +98,15 @@ func (h *Host) pick(ctx context.Context, c *conversation) (memgpt.Event, bool, e
 		}
 	}
 	if first == nil {
-		return memgpt.Event{}, false, nil
+		return fresh{}, false, nil
 	}
-	return *first, true, nil
+	return fresh{event: *first}, true, nil
 }
 
 // prepare brings the conversation's state up to date and makes the work of one event.
-func (h *Host) prepare(ctx context.Context, c *conversation, event memgpt.Event) (*memgpt.Work, error) {
-	st, err := h.load(ctx, c)
+func (h *Host) prepare(ctx context.Context, c *conversation, f fresh) (*memgpt.Work, error) {
+	event := f.event
+	st, err := h.load(ctx, c, f.shared)
 	if err != nil {
 		return nil, memgpt.Errorf(memgpt.CodeOf(err), "load the conversation: %w", err)
 	}
@@ -128,15 +129,19 @@ func (h *Host) prepare(ctx context.Context, c *conversation, event memgpt.Event)
 	return &memgpt.Work{State: st, Event: event, Turn: turn, Lease: *c.lease, TTL: h.cfg.LeaseTTL}, nil
 }
 
-// load returns the state: the cached one where the thread is still what it was, with agent and blocks read anew.
-func (h *Host) load(ctx context.Context, c *conversation) (*memgpt.State, error) {
-	st := c.state
-	c.state = nil
+// load returns the state: the cached one where the thread is still what it was, with agent and blocks read anew unless
+// shared tells that they are what they were.
+func (h *Host) load(ctx context.Context, c *conversation, shared int64) (*memgpt.State, error) {
+	st, same := c.state, shared != 0 && shared == c.shared
+	c.state, c.shared = nil, shared
 	h.mu.Lock()
 	version := c.version
 	h.mu.Unlock()
 	if st == nil || version != 0 && st.Thread.Version < version {
 		return store.Load(ctx, h.cfg.Store, c.tenant, c.thread)
+	}
+	if same {
+		return st, nil
 	}
 	return st, store.Refresh(ctx, h.cfg.Store, st)
 }

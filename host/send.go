@@ -148,7 +148,7 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 	}
 	c.take(done.Lease, done.Thread)
 	if s.taken && !later && done.Pending == 1 && c.lease == done.Lease {
-		c.fresh = &e
+		c.fresh = &fresh{e, done.Shared}
 	}
 	switch {
 	case s.taken && later:

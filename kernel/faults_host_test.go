@@ -170,6 +170,23 @@ func TestFaultsOfConcurrency(t *testing.T) {
 		w.tell(a, late, "what do you have?")
 		contains(t, wire(m.Last()), "messages in other conversations (conversation_search)")
 	})
+	t.Run("a shared block that another agent changes", func(t *testing.T) {
+		m := scripted()
+		w := newWorld(t, m, options{})
+		a := w.agentOf("", "one", memgpt.Block{Label: "notes", Limit: 1000})
+		b := w.agentOf("", "two")
+		b.Blocks = append(b.Blocks, a.Blocks[0])
+		_, err := w.base.Commit(t.Context(), &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{b}})
+		must(t, err)
+		ta, tb := w.threadOf(a, host.MainThread), w.threadOf(b, host.MainThread)
+		for i := range 3 {
+			w.tell(a, ta, "hello")
+			excludes(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
+			w.tell(b, tb, calling("core_memory_append", map[string]any{"label": "notes", "content": fmt.Sprintf("[edit %d]", i)}))
+			w.tell(a, ta, "hello")
+			contains(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
+		}
+	})
 	t.Run("cancelled and waiting messages", func(t *testing.T) {
 		gate := script.NewGate()
 		first := true

@@ -184,6 +184,7 @@ type Committed struct {
 	Lease     *memgpt.Lease  // the acquired lease; nil when it is another's
 	Thread    int64          // version of the thread of Acquire, so that a cached copy can be judged
 	Pending   int            // due events of the thread of Acquire, those of this commit included; 0 without a lease
+	Shared    int64          // differs from that of an earlier commit if an agent or a block changed in between, by whomever; 0 tells nothing
 	Duplicate []memgpt.Event // for each event whose Key was known: the earlier event (its ID and Turn)
 }
 

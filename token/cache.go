@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	cacheSlots = 1 << 13
+	cacheSets  = 1 << 13
 	cacheBytes = 48 // longer pieces are rarely seen again
 )
 
-// cache remembers the counts of pieces of text, of which a few thousand make up most of what is said. Each piece has one
-// slot, which the newest piece takes; so it never grows beyond about a megabyte.
+// cache remembers the counts of pieces of text, of which a few thousand make up most of what is said. Each piece may stand
+// in one set of two, in which the one used last stands first and a new one drives the other out; so the cache never grows
+// beyond about two megabytes.
 type cache struct {
-	seed  maphash.Seed
-	slots [cacheSlots]atomic.Pointer[counted]
+	seed maphash.Seed
+	sets [cacheSets][2]atomic.Pointer[counted]
 }
 
 type counted struct {
@@ -28,11 +29,16 @@ func (c *cache) count(piece string, count func(string) int) int {
 	if len(piece) > cacheBytes {
 		return count(piece)
 	}
-	slot := &c.slots[maphash.String(c.seed, piece)%cacheSlots]
-	if known := slot.Load(); known != nil && known.piece == piece {
-		return known.n
+	set := &c.sets[maphash.String(c.seed, piece)%cacheSets]
+	first := set[0].Load()
+	if first != nil && first.piece == piece {
+		return first.n
 	}
-	n := count(piece)
-	slot.Store(&counted{strings.Clone(piece), n}) // a clone, or the whole text would stay in memory
-	return n
+	known := set[1].Load()
+	if known == nil || known.piece != piece {
+		known = &counted{strings.Clone(piece), count(piece)} // a clone, or the whole text would stay in memory
+	}
+	set[1].Store(first)
+	set[0].Store(known)
+	return known.n
 }

@@ -14,6 +14,7 @@ type rows struct {
 	owners  map[name]ownerState
 	threads map[name]threadState
 	byNo    map[int64]name // names of threads
+	shared  int64          // see store.Committed; grows also where nothing may have changed
 }
 
 // maxRows bounds each map; a full one starts anew.
@@ -31,6 +32,7 @@ func (r *rows) check(c *conn) error {
 	}
 	if r.owners == nil || r.version != v.int(0) || len(r.owners) > maxRows || len(r.threads) > maxRows {
 		r.version = v.int(0)
+		r.shared++
 		r.clear()
 	}
 	return nil
@@ -111,7 +113,11 @@ type work struct {
 }
 
 // keep puts the working copies into the writer's rows, for the commits that follow.
-func (w *work) keep() {
+func (w *work) keep(c *store.Commit) {
+	if len(c.Agents)+len(c.Blocks) > 0 {
+		w.s.rows.shared++
+	}
+	w.out.Shared = w.s.rows.shared
 	for _, o := range w.owners {
 		o.changed = false
 		w.s.rows.owners[o.name] = *o

@@ -66,7 +66,7 @@ func (s *Store) Entries(ctx context.Context, q store.EntryRange) (list []memgpt.
 	if q.Last {
 		reverse(list)
 	}
-	return list, err
+	return append([]memgpt.Entry(nil), list...), err // of just that size: a conversation keeps it for as long as it waits
 }
 
 func reverse[T any](list []T) {

@@ -192,7 +192,7 @@ func (s *Store) transact(jobs []*job) ([]*work, error) {
 			return works, errors.Join(fatal, s.rollback())
 		}
 		if j.err == nil {
-			works[i].keep()
+			works[i].keep(j.commit)
 			good++
 		}
 	}

@@ -269,7 +269,7 @@ func testNotFound(e *env) {
 	e.refuse(&store.Commit{Entries: []memgpt.Entry{{ID: "m", Agent: "a", Thread: "none", Seq: 1}}}, memgpt.CodeNotFound)
 	e.refuse(&store.Commit{Events: []memgpt.Event{{ID: "e", Agent: "a", Thread: "none"}}}, memgpt.CodeNotFound)
 	got := e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: "none", Until: e.now.Add(time.Hour)}})
-	e.same("lease of nothing", got, store.Committed{})
+	e.same("lease of nothing", got.Lease, (*memgpt.Lease)(nil))
 }
 
 func second[T any](_ T, err error) error { return err }

@@ -176,6 +176,52 @@ func testChange(e *env) {
 	}
 }
 
+// changes tells of a change of agents or blocks between two calls, as commits in e do; a store that tells nothing tells of
+// one each time.
+func (e *env) changes() func() bool {
+	look := func() int64 { return e.commit(&store.Commit{}).Shared }
+	last := look()
+	return func() bool {
+		before := last
+		last = look()
+		return last == 0 || last != before
+	}
+}
+
+func testShared(e *env) {
+	a, th := e.agent("", "a1")
+	changed := e.changes()
+	steps := []struct {
+		what string
+		c    *store.Commit
+	}{
+		{"an agent", &store.Commit{Agents: []memgpt.Agent{a}}},
+		{"a new block", &store.Commit{Blocks: []memgpt.Block{{ID: "b1", Label: "human"}}}},
+		{"a block", &store.Commit{Blocks: []memgpt.Block{{ID: "b1", Label: "human", Value: "x", Version: 1}}}},
+	}
+	for _, s := range steps {
+		e.commit(s.c)
+		if !changed() {
+			e.Errorf("nothing tells that %s changed", s.what)
+		}
+	}
+	e.commit(&store.Commit{Entries: []memgpt.Entry{e.entry(th, 1, "hello")}})
+	changed()
+	if e.commit(&store.Commit{}).Shared != 0 && changed() {
+		e.Errorf("a change is told where there was none")
+	}
+}
+
+func testSharedOfOthers(t *testing.T, open func() store.Store) {
+	e := opened(t, open)
+	f := e.with(opened(t, open).s)
+	changed := e.changes()
+	f.commit(&store.Commit{Blocks: []memgpt.Block{{ID: "b1", Label: "human"}}})
+	if !changed() {
+		t.Errorf("nothing tells that another store's commit changed a block")
+	}
+}
+
 func testClosed(e *env) {
 	a, _ := e.agent("", "a1")
 	if err := e.s.Close(); err != nil {

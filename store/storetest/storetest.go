@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"LeaseNumbers", testLeaseNumbers}, {"LeaseGuards", testLeaseGuards}, {"LeaseExpires", testLeaseExpires},
 		{"LeaseThreadVersion", testLeaseThreadVersion},
 		{"LeasePending", testLeasePending},
+		{"Shared", testShared},
 		{"Tenants", testTenants}, {"IndexBasics", testIndexBasics}, {"IndexStops", testIndexStops},
 		{"IndexRandom", testIndexRandom}, {"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
 		{"Change", testChange}, {"Closed", testClosed},
@@ -57,7 +58,7 @@ func RunShared(t *testing.T, storage func(t *testing.T) (open func() store.Store
 		run  func(t *testing.T, open func() store.Store)
 	}{
 		{"Reopen", testReopen}, {"TwoAtOnce", testTwoAtOnce}, {"TwoHolders", testTwoHolders},
-		{"ClosedHolder", testClosedHolder}, {"ChangeOfOthers", testChangeOfOthers},
+		{"ClosedHolder", testClosedHolder}, {"ChangeOfOthers", testChangeOfOthers}, {"SharedOfOthers", testSharedOfOthers},
 		{"IndexOfOthers", testIndexOfOthers}, {"TwoWriters", testTwoWriters}, {"OrderOfOthers", testOrderOfOthers},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, storage(t)) })
