@@ -9,7 +9,7 @@ import (
 type Model interface {
 	// Generate answers one request. With a stream it reports the reply's pieces as they come; their sum is the response,
 	// which is returned whole. It keeps no reference to the request after it returns and may release the request's bytes
-	// as soon as they are sent. Errors are *Error with a code of the CodeModel kinds; a context's end is reported as the
+	// as soon as they are sent. It reads Messages after Restore. Errors are *Error with a code of the CodeModel kinds; a context's end is reported as the
 	// context's error. An implementation is safe for concurrent use.
 	Generate(ctx context.Context, req *Request, stream func(Delta)) (*Response, error)
 	// Capabilities says what the model can do. It opens no connection.
@@ -30,7 +30,7 @@ type Capabilities struct {
 	StandIn   bool   // not a language model but a rule-based stand-in, to be said in every banner
 }
 
-// Request is one call of a model. Messages hold what goes on the wire: the first has RoleSystem, the others have
+// Request is one call of a model, to be given to one at a time. Messages hold what goes on the wire: the first has RoleSystem, the others have
 // RoleUser, RoleAssistant or RoleTool.
 type Request struct {
 	Model     string // "" leaves it to the model's configuration
@@ -41,6 +41,23 @@ type Request struct {
 	Window    int     // context window that the caller counts with; 0 when unknown
 	Purpose   Purpose // what it is for
 	Session   string  // ID of the conversation, for providers that route by it
+
+	// Again, where set, makes Messages once more, so that a model may let go of them while it waits for an answer.
+	Again func() []Message
+}
+
+// Release lets go of the messages where they can be made again.
+func (r *Request) Release() {
+	if r.Again != nil {
+		r.Messages = nil
+	}
+}
+
+// Restore makes messages again that were let go of.
+func (r *Request) Restore() {
+	if r.Messages == nil && r.Again != nil {
+		r.Messages = r.Again()
+	}
 }
 
 // Choice says whether the model may call functions.

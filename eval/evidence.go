@@ -17,6 +17,7 @@ type watched struct {
 
 // Generate implements memgpt.Model.
 func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
+	req.Restore()
 	if req.Purpose == memgpt.PurposeStep {
 		m.watch.request(req)
 	}

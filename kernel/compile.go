@@ -246,6 +246,11 @@ func stepCalls(e *memgpt.Entry, before int) int {
 
 // compile builds the request from the state: tools, system message | summary | queue. It changes nothing and asks nobody.
 func (r *run) compile() *memgpt.Request {
+	return &memgpt.Request{Model: r.st.Agent.Model, Messages: r.messages(), Tools: r.ts.specs, MaxTokens: r.win.reserve,
+		Window: r.win.size, Session: r.st.Thread.ID, Again: r.messages}
+}
+
+func (r *run) messages() []memgpt.Message {
 	st, v := r.st, r.view()
 	msgs := make([]memgpt.Message, 0, len(st.Queue)+3)
 	msgs = append(msgs, memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, r.prefix().Text))
@@ -260,8 +265,7 @@ func (r *run) compile() *memgpt.Request {
 		calls = stepCalls(&st.Queue[i], calls)
 		msgs = append(msgs, v.show(&st.Queue[i], calls))
 	}
-	return &memgpt.Request{Model: st.Agent.Model, Messages: msgs, Tools: r.ts.specs, MaxTokens: r.win.reserve,
-		Window: r.win.size, Session: st.Thread.ID}
+	return msgs
 }
 
 func (r *run) view() view {

@@ -170,23 +170,7 @@ func TestFaultsOfConcurrency(t *testing.T) {
 		w.tell(a, late, "what do you have?")
 		contains(t, wire(m.Last()), "messages in other conversations (conversation_search)")
 	})
-	t.Run("a shared block that another agent changes", func(t *testing.T) {
-		m := scripted()
-		w := newWorld(t, m, options{})
-		a := w.agentOf("", "one", memgpt.Block{Label: "notes", Limit: 1000})
-		b := w.agentOf("", "two")
-		b.Blocks = append(b.Blocks, a.Blocks[0])
-		_, err := w.base.Commit(t.Context(), &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{b}})
-		must(t, err)
-		ta, tb := w.threadOf(a, host.MainThread), w.threadOf(b, host.MainThread)
-		for i := range 3 {
-			w.tell(a, ta, "hello")
-			excludes(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
-			w.tell(b, tb, calling("core_memory_append", map[string]any{"label": "notes", "content": fmt.Sprintf("[edit %d]", i)}))
-			w.tell(a, ta, "hello")
-			contains(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
-		}
-	})
+	t.Run("a shared block that another agent changes", editElsewhere)
 	t.Run("cancelled and waiting messages", func(t *testing.T) {
 		gate := script.NewGate()
 		first := true
@@ -229,6 +213,25 @@ func TestFaultsOfConcurrency(t *testing.T) {
 			t.Errorf("%d bytes after %d turns", n, turns)
 		}
 	})
+}
+
+// editElsewhere has an agent see in its next prompt what another did to a block of both.
+func editElsewhere(t *testing.T) {
+	m := scripted()
+	w := newWorld(t, m, options{})
+	a := w.agentOf("", "one", memgpt.Block{Label: "notes", Limit: 1000})
+	b := w.agentOf("", "two")
+	b.Blocks = append(b.Blocks, a.Blocks[0])
+	_, err := w.base.Commit(t.Context(), &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{b}})
+	must(t, err)
+	ta, tb := w.threadOf(a, host.MainThread), w.threadOf(b, host.MainThread)
+	for i := range 3 {
+		w.tell(a, ta, "hello")
+		excludes(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
+		w.tell(b, tb, calling("core_memory_append", map[string]any{"label": "notes", "content": fmt.Sprintf("[edit %d]", i)}))
+		w.tell(a, ta, "hello")
+		contains(t, wire(m.Last()), fmt.Sprintf("[edit %d]", i))
+	}
 }
 
 // sharedBlock has two agents and four conversations edit one block at the same time.

@@ -42,6 +42,7 @@ func Run(t *testing.T, factory Factory) {
 	}{
 		{"capabilities open no connection", capabilities},
 		{"request is neither changed nor kept", requestIsLent},
+		{"messages that were let go are made again", restores},
 		{"pieces add up to the response", adds},
 		{"response is well formed", formed},
 		{"concurrent calls", concurrent},
@@ -131,6 +132,23 @@ func requestIsLent(t *testing.T, s Subject) {
 	generate(t, s.Model, Request("again"), nil)
 	if after := fmt.Sprintf("%+v", first); after != before {
 		t.Errorf("the response changed with the next call:\n%s\n%s", before, after)
+	}
+}
+
+// restores calls twice with one request whose messages can be made again, as a retry does.
+func restores(t *testing.T, s Subject) {
+	req := Request("hi")
+	made, messages := 0, req.Messages
+	req.Again = func() []memgpt.Message {
+		made++
+		return messages
+	}
+	for try := 1; try <= 2; try++ {
+		req.Release()
+		generate(t, s.Model, req, nil)
+		if made < try {
+			t.Errorf("call %d did not ask for the messages", try)
+		}
 	}
 }
 

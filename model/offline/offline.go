@@ -61,6 +61,7 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	if req == nil {
 		req = &memgpt.Request{}
 	}
+	req.Restore()
 	if req.Purpose == memgpt.PurposeSummary {
 		return respond(req, act{text: m.foldRequest(req)}, stream), nil
 	}

@@ -203,7 +203,10 @@ func (m *Model) learn(name string, was shape, sent sentFields, f *fault) bool {
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh shape, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
 	w := newWatch(ctx, m.cfg.First, m.cfg.Idle)
 	defer w.stop()
-	resp, f := m.send(w, encode(req, name, &m.cfg, sh))
+	req.Restore()
+	body := encode(req, name, &m.cfg, sh)
+	req.Release()
+	resp, f := m.send(w, body)
 	if f != nil {
 		return nil, f
 	}

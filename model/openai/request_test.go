@@ -165,12 +165,20 @@ func TestLearns(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := script.NewServer(script.ServerConfig{Config: script.Config{Func: func(_ int, req *memgpt.Request) script.Reply {
+				if len(req.Messages) < 3 {
+					return script.Text("half a request")
+				}
 				return script.Text("ok")
 			}}})
 			h := refusing(s, test.status, test.refusal, test.bad)
 			m := serve(t, h, Config{})
 			for range 2 {
-				resp, err := m.Generate(t.Context(), full(), nil)
+				req := full()
+				req.Again = func() []memgpt.Message { return full().Messages }
+				resp, err := m.Generate(t.Context(), req, nil)
+				if req.Messages != nil {
+					t.Error("the messages are kept")
+				}
 				if test.bad == nil {
 					if memgpt.CodeOf(err) != memgpt.CodeModelRequest || h.posts.Load() != int64(test.posts) {
 						t.Errorf("%v after %d requests", err, h.posts.Load())

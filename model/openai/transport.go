@@ -16,7 +16,7 @@ import (
 // Sizes of the transport. Thousands of calls wait at once, and an answer comes in small pieces: buffers are small, and a
 // connection is kept for each of as many calls as may wait, so that ports don't run out between two steps.
 const (
-	bufferSize   = 2 << 10
+	bufferSize   = 1 << 10
 	idlePerHost  = 10_000
 	idleTimeout  = 30 * time.Second
 	drainTimeout = 50 * time.Millisecond // for the end of the body after [DONE], so that the connection is used again

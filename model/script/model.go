@@ -64,6 +64,7 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	req.Restore()
 	r := m.next(req)
 	if err := r.wait(ctx); err != nil {
 		return nil, err
