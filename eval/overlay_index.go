@@ -164,25 +164,35 @@ func (o *overlay) Meta(ctx context.Context, tenant, owner string) (*store.Meta, 
 // merge returns what is known of the documents of both.
 func (x *overlaidIndex) merge(base *store.Meta) *store.Meta {
 	m := &store.Meta{Time: slices.Clone(base.Time), Length: slices.Clone(base.Length), Kind: slices.Clone(base.Kind),
-		Role: slices.Clone(base.Role), Thread: slices.Clone(base.Thread), Threads: slices.Clone(base.Threads), Dead: slices.Clone(base.Dead)}
+		Role: slices.Clone(base.Role), Dead: slices.Clone(base.Dead), Thread: slices.Clone(base.Thread), Author: slices.Clone(base.Author),
+		Session: slices.Clone(base.Session), Threads: slices.Clone(base.Threads), Authors: slices.Clone(base.Authors),
+		Sessions: slices.Clone(base.Sessions)}
 	for i := range x.docs {
 		d := &x.docs[i]
 		at := store.NoTime
 		if !d.Time.IsZero() {
 			at = d.Time.Unix()
 		}
-		thread := slices.Index(m.Threads, d.Thread)
-		if thread < 0 {
-			thread = len(m.Threads)
-			m.Threads = append(m.Threads, d.Thread)
-		}
 		m.Time, m.Length = append(m.Time, at), append(m.Length, uint32(min(d.Length, math.MaxUint32)))
 		m.Kind = append(m.Kind, uint8(slices.Index(store.MetaKinds, d.Kind)))
 		m.Role = append(m.Role, uint8(slices.Index(store.MetaRoles, d.Role)))
-		m.Thread, m.Dead = append(m.Thread, uint32(thread)), append(m.Dead, false)
+		m.Dead = append(m.Dead, false)
+		m.Thread = append(m.Thread, place(&m.Threads, d.Thread))
+		m.Author = append(m.Author, place(&m.Authors, d.Author))
+		m.Session = append(m.Session, place(&m.Sessions, d.Session))
 	}
 	for n := range x.dead {
 		m.Dead[n-1] = true
 	}
 	return m
+}
+
+// place returns the place of a name in a list, which takes in a new one.
+func place(list *[]string, name string) uint32 {
+	i := slices.Index(*list, name)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, name)
+	}
+	return uint32(i)
 }

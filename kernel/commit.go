@@ -155,7 +155,7 @@ func (k *Kernel) entryDoc(e *memgpt.Entry, text string, zone *time.Location) sto
 	}
 	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: text, Author: e.Message.Author, Time: at})
 	return store.Doc{Tenant: e.Tenant, Owner: e.Agent, ID: e.ID, Kind: memgpt.KindMessage, Thread: e.Thread, Role: e.Message.Role,
-		Time: e.Time, Length: length, Terms: terms}
+		Author: e.Message.Author, Session: e.Message.Session, Time: e.Time, Length: length, Terms: terms}
 }
 
 // redo reads the conversation anew and does again what the last commit was refused for: it puts the entries back and runs

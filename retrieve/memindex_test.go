@@ -26,7 +26,8 @@ type memOwner struct {
 	meta     store.Meta
 	ids      []string
 	numbers  map[string]int64
-	threads  map[string]uint32
+	names    map[string]uint32 // of threads, authors and sessions, each after a letter
+	vectors  map[string][]store.Vector
 	postings map[string][]store.Posting
 	docs     int
 	length   int64
@@ -42,7 +43,7 @@ func (m *memIndex) owner(tenant, owner string) *memOwner {
 	key := [2]string{tenant, owner}
 	o := m.owners[key]
 	if o == nil {
-		o = &memOwner{numbers: map[string]int64{}, threads: map[string]uint32{}, postings: map[string][]store.Posting{},
+		o = &memOwner{numbers: map[string]int64{}, names: map[string]uint32{}, vectors: map[string][]store.Vector{}, postings: map[string][]store.Posting{},
 			entries: map[string]memgpt.Entry{}, passages: map[string]memgpt.Passage{}}
 		m.owners[key] = o
 	}
@@ -53,7 +54,7 @@ func (m *memIndex) addEntry(e memgpt.Entry) {
 	o := m.owner(e.Tenant, e.Agent)
 	o.entries[e.ID] = e
 	m.commits = append(m.commits, store.Commit{Entries: []memgpt.Entry{e}})
-	m.add(o, store.Doc{Tenant: e.Tenant, Owner: e.Agent, ID: e.ID, Kind: memgpt.KindMessage, Thread: e.Thread, Role: e.Message.Role, Time: e.Time},
+	m.add(o, store.Doc{Tenant: e.Tenant, Owner: e.Agent, ID: e.ID, Kind: memgpt.KindMessage, Thread: e.Thread, Role: e.Message.Role, Author: e.Message.Author, Session: e.Message.Session, Time: e.Time},
 		store.IndexText{Text: e.Message.Said(), Author: e.Message.Author, Time: e.Time})
 }
 
@@ -78,23 +79,30 @@ func (o *memOwner) addDoc(d store.Doc) {
 	if !d.Time.IsZero() {
 		unix = d.Time.Unix()
 	}
-	th, ok := o.threads[d.Thread]
-	if !ok {
-		th = uint32(len(o.meta.Threads))
-		o.threads[d.Thread] = th
-		o.meta.Threads = append(o.meta.Threads, d.Thread)
-	}
 	o.meta.Time = append(o.meta.Time, unix)
 	o.meta.Length = append(o.meta.Length, uint32(d.Length))
 	o.meta.Kind = append(o.meta.Kind, uint8(slices.Index(store.MetaKinds, d.Kind)))
 	o.meta.Role = append(o.meta.Role, uint8(slices.Index(store.MetaRoles, d.Role)))
-	o.meta.Thread = append(o.meta.Thread, th)
+	o.meta.Thread = append(o.meta.Thread, o.name("t", d.Thread, &o.meta.Threads))
+	o.meta.Author = append(o.meta.Author, o.name("a", d.Author, &o.meta.Authors))
+	o.meta.Session = append(o.meta.Session, o.name("s", d.Session, &o.meta.Sessions))
 	o.meta.Dead = append(o.meta.Dead, false)
 	for _, t := range d.Terms {
 		o.postings[t.Term] = append(o.postings[t.Term], store.Posting{Doc: uint32(n), N: uint32(t.N)})
 	}
 	o.docs++
 	o.length += int64(d.Length)
+}
+
+// name returns the place of a name in its list.
+func (o *memOwner) name(kind, name string, list *[]string) uint32 {
+	n, ok := o.names[kind+name]
+	if !ok {
+		n = uint32(len(*list))
+		o.names[kind+name] = n
+		*list = append(*list, name)
+	}
+	return n
 }
 
 // kill takes a document of owner "a" out of results.
@@ -149,6 +157,35 @@ func (m *memIndex) DocNumbers(_ context.Context, tenant, owner string, ids []str
 	}
 	return numbers, nil
 }
+
+func (m *memIndex) Embedded(_ context.Context, tenant, owner string) (map[string]int64, error) {
+	o := m.owner(tenant, owner)
+	through := map[string]int64{}
+	for model := range o.vectors {
+		through[model] = int64(len(o.ids)) // a test embeds all or nothing
+	}
+	return through, nil
+}
+
+func (m *memIndex) Vectors(_ context.Context, tenant, owner, model string, after int64, yield func(store.Vector) bool) error {
+	for _, v := range m.owner(tenant, owner).vectors[model] {
+		if v.Doc > after && !yield(v) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *memIndex) VectorsOf(_ context.Context, tenant, owner, model string, docs []int64, yield func(store.Vector) bool) error {
+	for _, v := range m.owner(tenant, owner).vectors[model] {
+		if _, found := slices.BinarySearch(docs, v.Doc); found && !yield(v) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (m *memIndex) Backlog(context.Context, string) ([]store.Backlog, error) { return nil, nil }
 
 func (m *memIndex) EntriesByID(_ context.Context, tenant, agent string, ids []string) ([]memgpt.Entry, error) {
 	var out []memgpt.Entry

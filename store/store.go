@@ -80,7 +80,43 @@ type Index interface {
 	DocIDs(ctx context.Context, tenant, owner string, numbers []int64) ([]string, error)
 	// DocNumbers returns the numbers of those documents that exist.
 	DocNumbers(ctx context.Context, tenant, owner string, ids []string) ([]int64, error)
+
+	// Embedded returns, by model, the number up to which an owner's documents have vectors.
+	Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error)
+	// Vectors yields a model's vectors of the owner's documents with numbers over after, in the order of documents and
+	// pieces. Data is valid until yield returns; yield returns false to stop.
+	Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(Vector) bool) error
+	// VectorsOf yields those of the documents with the numbers, which ascend.
+	VectorsOf(ctx context.Context, tenant, owner, model string, docs []int64, yield func(Vector) bool) error
+	// Backlog returns the owners of all tenants that have documents without a vector of the model, those with the fewest
+	// first.
+	Backlog(ctx context.Context, model string) ([]Backlog, error)
 }
+
+// Vector is the embedding of a document, or of one piece of a long one. A document without text to embed has none.
+type Vector struct {
+	Doc   int64  // Doc.Number
+	Piece int    // from 0
+	Data  []byte // as retrieve packs it; a store doesn't look into it
+}
+
+// Vectors are the vectors of all of an owner's documents with numbers over After, up to Through: a commit of them moves
+// the owner's cursor for the model, which must stand at After (else CodeConflict). So no vector is lost or doubled,
+// whoever embeds and wherever it is interrupted.
+type Vectors struct {
+	Tenant, Owner, Model string
+	After, Through       int64
+	List                 []Vector
+}
+
+// Backlog is an owner whose documents from After+1 to Docs have no vectors yet.
+type Backlog struct {
+	Tenant, Owner string
+	After, Docs   int64
+}
+
+// OwnerModel names an owner's vectors of one model.
+type OwnerModel struct{ Tenant, Owner, Model string }
 
 // Posting is one document under a term.
 type Posting struct {
@@ -101,9 +137,12 @@ type Meta struct {
 	Length  []uint32 // Doc.Length
 	Kind    []uint8  // index into MetaKinds
 	Role    []uint8  // index into MetaRoles
+	Dead    []bool   // out of results: superseded, deleted or forgotten
 	Thread  []uint32 // index into Threads
-	Threads []string
-	Dead    []bool // out of results: superseded, deleted or forgotten
+	Author  []uint32 // index into Authors
+	Session []uint32 // index into Sessions
+
+	Threads, Authors, Sessions []string // "" is among them where a document has none
 }
 
 // NoTime stands in Meta.Time for a document without a time.
@@ -168,7 +207,9 @@ type Commit struct {
 	Entries  []memgpt.Entry
 	Passages []memgpt.Passage // inserted, or replaced by ID
 	Docs     []Doc
-	DeadDocs []DocRef       // out of results from now on
+	DeadDocs []DocRef // out of results from now on
+	Vectors  []Vectors
+	Unembed  []OwnerModel   // vectors of an owner to be dropped, with their cursor
 	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
 	Consume  []string       // IDs of events that are done with
 	Turns    []memgpt.Turn  // inserted, or replaced by ID
@@ -209,16 +250,18 @@ type TermCount struct {
 
 // Doc is the forward row of one searchable text: what the index keeps of it.
 type Doc struct {
-	Tenant string
-	Owner  string
-	Number int64 // dense from 1 within the owner, given by the store
-	ID     string
-	Kind   memgpt.DocKind
-	Thread string
-	Role   memgpt.Role
-	Time   time.Time // zero when unknown
-	Length int       // in words, as the Analyzer counts
-	Terms  []TermCount
+	Tenant  string
+	Owner   string
+	Number  int64 // dense from 1 within the owner, given by the store
+	ID      string
+	Kind    memgpt.DocKind
+	Thread  string
+	Role    memgpt.Role
+	Author  string    // name of who said it; "" when unknown
+	Session string    // sitting that it was said in; "" when unknown
+	Time    time.Time // zero when unknown
+	Length  int       // in words, as the Analyzer counts
+	Terms   []TermCount
 }
 
 // Load reads a conversation as a kernel works on it. Its reads are not one snapshot: a holder of the thread's lease sees

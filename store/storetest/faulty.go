@@ -223,6 +223,32 @@ func (f *Faulty) DocNumbers(ctx context.Context, tenant, owner string, ids []str
 	return through(f, func() ([]int64, error) { return f.Inner.DocNumbers(ctx, tenant, owner, ids) })
 }
 
+// Embedded implements store.Index.
+func (f *Faulty) Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error) {
+	return through(f, func() (map[string]int64, error) { return f.Inner.Embedded(ctx, tenant, owner) })
+}
+
+// Vectors implements store.Index.
+func (f *Faulty) Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(store.Vector) bool) error {
+	if err := f.live(); err != nil {
+		return err
+	}
+	return f.Inner.Vectors(ctx, tenant, owner, model, after, yield)
+}
+
+// VectorsOf implements store.Index.
+func (f *Faulty) VectorsOf(ctx context.Context, tenant, owner, model string, docs []int64, yield func(store.Vector) bool) error {
+	if err := f.live(); err != nil {
+		return err
+	}
+	return f.Inner.VectorsOf(ctx, tenant, owner, model, docs, yield)
+}
+
+// Backlog implements store.Index.
+func (f *Faulty) Backlog(ctx context.Context, model string) ([]store.Backlog, error) {
+	return through(f, func() ([]store.Backlog, error) { return f.Inner.Backlog(ctx, model) })
+}
+
 // Change implements store.Store.
 func (f *Faulty) Change(ctx context.Context) (int64, error) {
 	return through(f, func() (int64, error) { return f.Inner.Change(ctx) })
