@@ -17,12 +17,10 @@ func checkV(req *memgpt.Request, count *token.Counter, factor float64, window in
 	if len(req.Messages) == 0 || req.Messages[0].Role != memgpt.RoleSystem {
 		return fmt.Errorf("the first message is not the system's")
 	}
-	total := count.Tools(req.Tools) + 3
 	ids := map[string]bool{}
 	found := asked == ""
 	for i := range req.Messages {
 		m := &req.Messages[i]
-		total += count.Message(m)
 		if err := checkMessage(req, i, ids); err != nil {
 			return fmt.Errorf("message %d (%s): %w", i, m.Role, err)
 		}
@@ -31,10 +29,19 @@ func checkV(req *memgpt.Request, count *token.Counter, factor float64, window in
 	if !found {
 		return fmt.Errorf("the newest message of the user is not in it: %.60q", asked)
 	}
-	if n := int(float64(total)*factor) + req.MaxTokens; n > window {
+	if n := int(float64(countOf(req, count))*factor) + req.MaxTokens; n > window {
 		return fmt.Errorf("%d tokens with the reply's %d are over the window of %d", n, req.MaxTokens, window)
 	}
 	return nil
+}
+
+// countOf counts a request anew, as its provider would.
+func countOf(req *memgpt.Request, count *token.Counter) int {
+	total := count.Tools(req.Tools) + 3
+	for i := range req.Messages {
+		total += count.Message(&req.Messages[i])
+	}
+	return total
 }
 
 func checkMessage(req *memgpt.Request, i int, ids map[string]bool) error {

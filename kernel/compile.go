@@ -174,7 +174,7 @@ type layout struct {
 func (r *run) measure() layout {
 	st := r.st
 	key := layoutKey{entries: len(st.Queue), next: st.Thread.Next, head: st.Thread.Head, asked: st.Thread.Asked,
-		summary: st.Thread.Summary.Time, prefix: r.prefix().Tokens, scale: r.scale, factor: r.factor(), fixed: r.win.fixed}
+		summary: keyOf(&st.Thread.Summary), prefix: r.prefix().Tokens, scale: r.scale, factor: r.factor(), fixed: r.win.fixed}
 	if key != r.measured.key {
 		r.measured.key, r.measured.layout = key, r.lay()
 	}
@@ -191,9 +191,23 @@ func (r *run) changed() {
 type layoutKey struct {
 	entries           int
 	next, head, asked int64
-	summary           time.Time
+	summary           summaryKey
 	prefix, fixed     int
 	scale, factor     float64
+}
+
+// summaryKey changes with the head of the queue. A time alone would not do: two summaries may be written in one tick.
+type summaryKey struct {
+	text, failed             string
+	covers, hidden, passages int
+	elsewhere, sources       int
+	written, first, last     time.Time
+}
+
+func keyOf(s *memgpt.Summary) summaryKey {
+	o := &s.Outside
+	return summaryKey{text: s.Text, failed: s.Failed, covers: s.Covers, hidden: o.Hidden, passages: o.Passages, elsewhere: o.Elsewhere,
+		sources: len(o.Sources), written: s.Time, first: o.First, last: o.Last}
 }
 
 func (r *run) lay() layout {
@@ -222,7 +236,9 @@ func (r *run) headSize(e *memgpt.Entry, v *view) int {
 		p.Head, p.HeadTokens = said, 0
 	}
 	e.Tokens = p.HeadTokens
-	n := v.size(e, 0)
+	own := *v
+	own.cuts = nil // they are kept by id, and all heads have one
+	n := own.size(e, 0)
 	p.HeadTokens = e.Tokens
 	return n
 }

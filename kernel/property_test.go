@@ -177,9 +177,12 @@ func randomHistory(t *testing.T, seed uint64, turns int) {
 		window = smallestWindow(t)
 	}
 	c := &chaos{rng: rng}
-	m := script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply { return c.reply(req) }})
+	var e *env
+	m := script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply {
+		return c.reply(req).Using(memgpt.Usage{Input: countOf(req, e.count)})
+	}})
 	var rang int
-	e := newEnv(t, m, options{window: window, seed: seed, tools: chaosTools(t, &rang), policy: memgpt.Policy{MaxSteps: 12}})
+	e = newEnv(t, m, options{window: window, seed: seed, tools: chaosTools(t, &rang), policy: memgpt.Policy{MaxSteps: 12}})
 	asked, checked := "", 0
 	var before []memgpt.Entry
 	for i := range turns {
@@ -196,9 +199,12 @@ func randomHistory(t *testing.T, seed uint64, turns int) {
 			if reqs[checked].Purpose == memgpt.PurposeSummary {
 				want = ""
 			}
-			if err := checkV(reqs[checked], e.count, e.count.Factor("script"), window, want); err != nil {
+			if err := checkV(reqs[checked], e.count, 1, window, want); err != nil {
 				t.Fatalf("turn %d, request %d at a window of %d: %v", i, checked, window, err)
 			}
+		}
+		if f := e.count.Factor("script"); f != 1 {
+			t.Fatalf("turn %d at a window of %d: the kernel counted a request otherwise than its provider: %v", i, window, f)
 		}
 		if i%8 == 7 || i == turns-1 {
 			before = e.checkState(before)
