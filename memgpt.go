@@ -135,7 +135,10 @@ type Passage struct {
 	Owner        string // agent or archive that it belongs to
 	Text         string
 	Tags         []string
+	Seq          int64     // place in the order in which the owner's passages were stored, from 1, given by the store
 	Source       string    // name of the document it came from; "" when the agent wrote it
+	Heading      string    // what it stands under in the document, as "Part > Chapter"; "" when nothing does
+	Position     int64     // where it begins in the document, in bytes of UTF-8
 	Time         time.Time // when it was stored
 	Key          string    // normal form of Text, hashed (PassageKey); one live passage an owner and key
 	SupersededBy string    // ID of the passage that replaces it

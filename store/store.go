@@ -39,6 +39,10 @@ type Store interface {
 
 	// Passages returns those of the owner's passages that exist, in the order of the ids, dead ones too.
 	Passages(ctx context.Context, tenant, owner string, ids []string) ([]memgpt.Passage, error)
+	// PassagesOf returns passages of one owner in order of Seq.
+	PassagesOf(ctx context.Context, q PassageRange) ([]memgpt.Passage, error)
+	// Sources returns the sources of an owner's live passages, sorted by name.
+	Sources(ctx context.Context, tenant, owner string) ([]Source, error)
 	// PassageKeyed returns the owner's live passage with the key.
 	PassageKeyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, error)
 
@@ -161,6 +165,23 @@ type EntryRange struct {
 	After, Before  int64
 	Limit          int
 	Last           bool
+}
+
+// PassageRange selects passages of one owner: those with After < Seq < Before (0 is open), the last Limit of them if Last
+// is set, else the first (0 is all).
+type PassageRange struct {
+	Tenant, Owner string
+	Source        string // "" is all
+	After, Before int64
+	Limit         int
+	Last          bool
+	Dead          bool // those that are out of results too
+}
+
+// Source is a document that passages came from.
+type Source struct {
+	Name     string
+	Passages int // live ones
 }
 
 // EventRange selects pending events. Empty fields are open; Until bounds Due, inclusive.

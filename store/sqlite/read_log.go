@@ -146,60 +146,6 @@ func (s *Store) EntryKeys(ctx context.Context, tenant, agent string, keys []stri
 	return found, err
 }
 
-const (
-	sqlPassageAt    = "SELECT key, data FROM passages WHERE no = ?"
-	sqlPassageKeyed = "SELECT key, data FROM passages WHERE owner = ? AND key = ? AND live = 1 AND key <> ''"
-)
-
-func passageOf(r row, tenant, owner string) (memgpt.Passage, error) {
-	var data passageRow
-	if err := decode(r.text(1), &data, "passage"); err != nil {
-		return memgpt.Passage{}, err
-	}
-	p := memgpt.Passage(data)
-	p.Tenant, p.Owner, p.Key = tenant, owner, r.text(0)
-	return p, nil
-}
-
-// Passages implements store.Store.
-func (s *Store) Passages(ctx context.Context, tenant, owner string, ids []string) (list []memgpt.Passage, err error) {
-	err = s.snapshot(ctx, "passages of "+owner, func(c *conn) error {
-		return s.byID(c, name{tenant, owner}, ids, func(_ int64, _ string, at row) error {
-			if at[1] == nil {
-				return nil
-			}
-			r, err := c.one(sqlPassageAt, at.int(1))
-			if err != nil || r == nil {
-				return err
-			}
-			p, err := passageOf(r, tenant, owner)
-			list = append(list, p)
-			return err
-		})
-	})
-	return list, err
-}
-
-// PassageKeyed implements store.Store.
-func (s *Store) PassageKeyed(ctx context.Context, tenant, owner, key string) (p memgpt.Passage, err error) {
-	err = s.read(ctx, "passage of "+owner, func(c *conn) error {
-		no, err := s.ownerNo(c, name{tenant, owner})
-		if err != nil {
-			return err
-		}
-		r, err := c.one(sqlPassageKeyed, no, key)
-		if err != nil {
-			return err
-		}
-		if r == nil {
-			return notFound("passage with key", key)
-		}
-		p, err = passageOf(r, tenant, owner)
-		return err
-	})
-	return p, err
-}
-
 const sqlEventFull = `SELECT e.no, e.id, e.ord, e.key, e.data, t.tenant, t.id, o.id
 	FROM events e CROSS JOIN threads t ON t.no = e.thread CROSS JOIN owners o ON o.no = t.agent WHERE `
 

@@ -79,7 +79,10 @@ type passageRow struct {
 	Owner        string       `json:"-"`
 	Text         string       `json:"text"`
 	Tags         []string     `json:"tags,omitempty"`
+	Seq          int64        `json:"-"`
 	Source       string       `json:"source,omitempty"`
+	Heading      string       `json:"heading,omitempty"`
+	Position     int64        `json:"position,omitempty"`
 	Time         time.Time    `json:"time,omitzero"`
 	Key          string       `json:"-"`
 	SupersededBy string       `json:"superseded_by,omitempty"`

@@ -150,6 +150,16 @@ func (f *Faulty) Passages(ctx context.Context, tenant, owner string, ids []strin
 	return through(f, func() ([]memgpt.Passage, error) { return f.Inner.Passages(ctx, tenant, owner, ids) })
 }
 
+// PassagesOf implements store.Store.
+func (f *Faulty) PassagesOf(ctx context.Context, q store.PassageRange) ([]memgpt.Passage, error) {
+	return through(f, func() ([]memgpt.Passage, error) { return f.Inner.PassagesOf(ctx, q) })
+}
+
+// Sources implements store.Store.
+func (f *Faulty) Sources(ctx context.Context, tenant, owner string) ([]store.Source, error) {
+	return through(f, func() ([]store.Source, error) { return f.Inner.Sources(ctx, tenant, owner) })
+}
+
 // PassageKeyed implements store.Store.
 func (f *Faulty) PassageKeyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, error) {
 	return through(f, func() (memgpt.Passage, error) { return f.Inner.PassageKeyed(ctx, tenant, owner, key) })

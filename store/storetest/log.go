@@ -3,6 +3,7 @@ package storetest
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -191,10 +192,11 @@ func testTimes(e *env) {
 
 func testPassages(e *env) {
 	a, t := e.agent("x", "a1")
-	p := memgpt.Passage{ID: e.id("passage"), Tenant: "x", Owner: a.ID, Text: "likes tea", Tags: []string{"b", "a"}, Source: "notes.txt", Time: e.now,
+	p := memgpt.Passage{ID: e.id("passage"), Tenant: "x", Owner: a.ID, Text: "likes tea", Tags: []string{"b", "a"}, Source: "notes.txt", Heading: "A > B", Position: 7, Time: e.now,
 		Key: "k1", Cause: memgpt.Cause{Event: "e", Origin: memgpt.OriginUser, Agent: a.ID, Turn: "t", Call: "archival_memory_insert"}}
 	q := memgpt.Passage{ID: e.id("passage"), Tenant: "x", Owner: a.ID, Text: "likes coffee", Time: e.now, Key: "k2"}
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p, q}})
+	p.Seq, q.Seq = 1, 2
 	e.same("passages", must(e.s.Passages(e.ctx, "x", a.ID, []string{q.ID, "none", p.ID}))(e), []memgpt.Passage{q, p})
 	e.same("passages of another owner", len(must(e.s.Passages(e.ctx, "x", "a2", []string{p.ID}))(e)), 0)
 	out := must(e.s.Outside(e.ctx, "x", a.ID, t.ID))(e)
@@ -211,6 +213,42 @@ func testPassages(e *env) {
 	e.same("sizes", must(e.s.Sizes(e.ctx, "x", a.ID))(e), store.Sizes{})
 }
 
+func testPassageRanges(e *env) {
+	a, _ := e.agent("x", "a1")
+	for i := range 9 {
+		p := memgpt.Passage{ID: fmt.Sprint("p", i+1), Tenant: "x", Owner: a.ID, Text: "text", Source: []string{"b.txt", "", "a.txt"}[i%3]}
+		e.commit(&store.Commit{Passages: []memgpt.Passage{p}})
+		if i == 6 {
+			p.Deleted = e.now
+			e.commit(&store.Commit{Passages: []memgpt.Passage{p}})
+		}
+	}
+	for _, test := range []struct {
+		q    store.PassageRange
+		want string
+	}{
+		{store.PassageRange{}, "p1 p2 p3 p4 p5 p6 p8 p9"},
+		{store.PassageRange{Dead: true}, "p1 p2 p3 p4 p5 p6 p7 p8 p9"},
+		{store.PassageRange{After: 2, Before: 9, Limit: 3}, "p3 p4 p5"},
+		{store.PassageRange{After: 2, Before: 9, Limit: 3, Last: true}, "p5 p6 p8"},
+		{store.PassageRange{Source: "b.txt"}, "p1 p4"},
+		{store.PassageRange{Source: "b.txt", Dead: true, Limit: 2, Last: true}, "p4 p7"},
+		{store.PassageRange{After: 9}, ""}, {store.PassageRange{Source: "c.txt"}, ""},
+		{store.PassageRange{After: math.MaxInt64}, ""}, {store.PassageRange{After: -5, Before: 2}, "p1"},
+	} {
+		test.q.Tenant, test.q.Owner = "x", a.ID
+		var got []string
+		for _, p := range must(e.s.PassagesOf(e.ctx, test.q))(e) {
+			got = append(got, p.ID)
+			e.same("place of "+p.ID, p.ID, fmt.Sprint("p", p.Seq))
+		}
+		e.same(fmt.Sprintf("%+v", test.q), strings.Join(got, " "), test.want)
+	}
+	e.same("of another tenant", len(must(e.s.PassagesOf(e.ctx, store.PassageRange{Owner: a.ID}))(e)), 0)
+	e.same("sources", must(e.s.Sources(e.ctx, "x", a.ID))(e), []store.Source{{Name: "a.txt", Passages: 3}, {Name: "b.txt", Passages: 2}})
+	e.same("sources of another", len(must(e.s.Sources(e.ctx, "", a.ID))(e)), 0)
+}
+
 func testPassageKeys(e *env) {
 	a, _ := e.agent("", "a1")
 	passage := func(id, key string) memgpt.Passage {
@@ -218,6 +256,7 @@ func testPassageKeys(e *env) {
 	}
 	p1 := passage("p1", "k")
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p1}})
+	p1.Seq = 1
 	e.same("keyed", must(e.s.PassageKeyed(e.ctx, "", a.ID, "k"))(e), p1)
 	if err := e.refuse(&store.Commit{Passages: []memgpt.Passage{passage("p2", "k")}}, memgpt.CodeExists); !strings.Contains(err.Error(), "k") {
 		e.Errorf("error %q doesn't name the key", err)
@@ -229,6 +268,7 @@ func testPassageKeys(e *env) {
 	p1.SupersededBy, p1.Superseded = "p2", e.now
 	p2 := passage("p2", "k")
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p2, p1}})
+	p2.Seq = 4
 	e.same("keyed", must(e.s.PassageKeyed(e.ctx, "", a.ID, "k"))(e), p2)
 	p2.Deleted = e.now
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p2}})

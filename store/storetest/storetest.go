@@ -29,7 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Entries", testEntries}, {"EntryRanges", testRanges}, {"EntryOrderOfIDs", testEntriesByID},
 		{"EntryKeys", testEntryKeys}, {"EntriesTaken", testEntriesTaken}, {"EveryPart", testParts},
 		{"Unicode", testUnicode}, {"Times", testTimes},
-		{"Passages", testPassages}, {"PassageKeys", testPassageKeys},
+		{"Passages", testPassages}, {"PassageRanges", testPassageRanges}, {"PassageKeys", testPassageKeys},
 		{"Turns", testTurns}, {"Outside", testOutside}, {"OutsideRandom", testOutsideRandom}, {"Sizes", testSizes},
 		{"EventOrder", testEventOrder}, {"EventRanges", testEventRanges}, {"EventReplaced", testEventReplaced},
 		{"EventKeys", testEventKeys}, {"EventKeyExpires", testEventKeyExpires}, {"Consume", testConsume},
