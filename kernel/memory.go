@@ -163,11 +163,11 @@ func (m *memory) Read(ctx context.Context, id string, around int) ([]tool.Origin
 	if err != nil {
 		return nil, err
 	}
+	around = min(max(around, 0), maxAround)
 	if len(found) == 0 {
-		return m.readPassage(ctx, id)
+		return m.readPassage(ctx, id, around)
 	}
 	e := found[0]
-	around = min(max(around, 0), maxAround)
 	entries := found
 	if around > 0 {
 		entries, err = r.k.cfg.Store.Entries(ctx, store.EntryRange{Tenant: e.Tenant, Thread: e.Thread,
@@ -199,13 +199,28 @@ func original(e *memgpt.Entry, names map[string]string, asked string) tool.Origi
 	return o
 }
 
-func (m *memory) readPassage(ctx context.Context, id string) ([]tool.Original, error) {
+// readPassage returns a passage, with its neighbours in the document that it came from.
+func (m *memory) readPassage(ctx context.Context, id string, around int) ([]tool.Original, error) {
 	p, err := m.passage(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return []tool.Original{{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
-		Tags: p.Tags, Source: p.Source, Asked: true, Replaced: p.SupersededBy}}, nil
+	list := []memgpt.Passage{p}
+	if around > 0 && p.Source != "" && p.Seq > 0 {
+		list, err = m.run.k.cfg.Store.PassagesOf(ctx, store.PassageRange{Tenant: p.Tenant, Owner: p.Owner, Source: p.Source, Dead: true,
+			After: p.Seq - int64(around) - 1, Before: p.Seq + int64(around) + 1})
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := make([]tool.Original, 0, len(list))
+	for _, p := range list {
+		if p.ID == id || p.Live() {
+			out = append(out, tool.Original{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
+				Tags: p.Tags, Source: p.Source, Heading: p.Heading, Asked: p.ID == id, Replaced: p.SupersededBy})
+		}
+	}
+	return out, nil
 }
 
 // passage finds a passage of the agent, those of the step under way among them.

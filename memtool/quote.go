@@ -18,6 +18,7 @@ type line struct {
 	Name         string         `json:"name,omitempty"`
 	Tags         []string       `json:"tags,omitempty"`
 	Source       string         `json:"source,omitempty"`
+	Heading      string         `json:"heading,omitempty"`
 	SupersededBy string         `json:"superseded_by,omitempty"`
 	Calls        []madeCall     `json:"calls,omitempty"`
 	Text         string         `json:"text"`

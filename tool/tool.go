@@ -86,6 +86,7 @@ type Original struct {
 	Text     string
 	Tags     []string
 	Source   string
+	Heading  string
 	Asked    bool          // it is the one that was asked for, not a neighbour
 	Calls    []memgpt.Call // of an assistant's message
 	Replaced string        // ID of the passage that supersedes it

@@ -1,0 +1,105 @@
+package kernel_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"memgpt"
+	"memgpt/model/script"
+	"memgpt/store"
+)
+
+func pages(source string, n int) (list []memgpt.Passage) {
+	for i := range n {
+		list = append(list, memgpt.Passage{Text: fmt.Sprintf("page %d of %s", i, source), Source: source, Heading: "Book > One",
+			Position: int64(100 * i)})
+	}
+	return list
+}
+
+// TestLoadTwice loads a document in part, whole and once more, in two spellings.
+func TestLoadTwice(t *testing.T) {
+	e := newEnv(t, script.Of(), options{})
+	doc := pages("book.txt", 6)
+	doc = append(doc, memgpt.Passage{Text: "PAGE  3 of book.txt", Source: "book.txt"}, memgpt.Passage{Text: " \n", Source: "book.txt"})
+	for i, part := range [][]memgpt.Passage{doc[:2], doc, doc, nil} {
+		added, err := e.kernel.Load(t.Context(), e.agent, part)
+		if want := []int{2, 4, 0, 0}[i]; err != nil || added != want {
+			t.Errorf("load %d added %d, want %d: %v", i, added, want, err)
+		}
+	}
+	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
+	must(t, err)
+	for i, p := range list {
+		if p.Text != doc[i].Text || p.Source != "book.txt" || p.Heading != "Book > One" || p.Position != int64(100*i) ||
+			p.Cause.Origin != memgpt.OriginDocument || !p.Time.Equal(e.now) {
+			t.Errorf("passage %d is %+v", i, p)
+		}
+	}
+	if len(list) != 6 {
+		t.Errorf("%d passages", len(list))
+	}
+}
+
+// TestLoadsAtOnce has several load the same document at the same time.
+func TestLoadsAtOnce(t *testing.T) {
+	e := newEnv(t, script.Of(), options{})
+	var wg sync.WaitGroup
+	added := make([]int, 4)
+	for i := range added {
+		wg.Go(func() {
+			for _, p := range pages("book.txt", 40) {
+				n, err := e.kernel.Load(t.Context(), e.agent, []memgpt.Passage{p})
+				if err != nil {
+					t.Error(err)
+				}
+				added[i] += n
+			}
+		})
+	}
+	wg.Wait()
+	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
+	must(t, err)
+	if sum := added[0] + added[1] + added[2] + added[3]; sum != 40 || len(list) != 40 {
+		t.Errorf("%v were added, and %d passages are there", added, len(list))
+	}
+}
+
+// TestReadAroundAPassage pages through a document from a hit on.
+func TestReadAroundAPassage(t *testing.T) {
+	var id string
+	m := script.New(script.Config{Func: func(n int, _ *memgpt.Request) script.Reply {
+		switch n {
+		case 0:
+			return script.Call("archival_memory_search", "query", "page 3", "request_heartbeat", true)
+		case 1:
+			return script.Call("memory_read", "id", id, "around", 2, "request_heartbeat", true)
+		}
+		return script.Say("done")
+	}})
+	e := newEnv(t, m, options{})
+	for _, doc := range [][]memgpt.Passage{pages("book.txt", 6), pages("other.txt", 2)} {
+		_, err := e.kernel.Load(t.Context(), e.agent, doc)
+		must(t, err)
+	}
+	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
+	must(t, err)
+	id = list[4].ID
+	e.say("what stands on page 3?")
+	var read string
+	for _, entry := range e.log() {
+		if res, ok := entry.Message.Result(); ok && res.Name == "memory_read" {
+			read = res.Text
+		}
+	}
+	for i, p := range list {
+		if want := i >= 2 && i <= 5; strings.Contains(read, p.ID) != want {
+			t.Errorf("passage %d (%s) shown: %v\n%s", i, p.Text, !want, read)
+		}
+	}
+	if !strings.Contains(read, "Book > One") {
+		t.Errorf("no heading: %s", read)
+	}
+}
