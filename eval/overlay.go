@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -43,14 +44,64 @@ func (o *overlay) Commit(ctx context.Context, c *store.Commit) (store.Committed,
 		b.Version++
 		o.blocks[b.ID] = b
 	}
-	for _, p := range c.Passages {
-		o.passages[p.ID] = p
+	if err := o.putPassages(ctx, c.Passages); err != nil {
+		return store.Committed{}, err
 	}
 	for _, e := range c.Entries {
 		e.Tokens = 0 // not stored
 		o.entries = append(o.entries, e)
 	}
 	return store.Committed{}, o.index(ctx, o.Store, o.agent, c)
+}
+
+// putPassages keeps passages and places new ones after all others, in the order in which a store does.
+func (o *overlay) putPassages(ctx context.Context, list []memgpt.Passage) error {
+	for _, live := range []bool{false, true} {
+		for _, p := range list {
+			if p.Live() != live {
+				continue
+			}
+			last, err := o.PassagesOf(ctx, store.PassageRange{Tenant: p.Tenant, Owner: p.Owner, Dead: true, Last: true, Limit: 1})
+			if err != nil {
+				return err
+			}
+			if p.Seq == 0 {
+				p.Seq = 1
+				if len(last) > 0 {
+					p.Seq = last[0].Seq + 1
+				}
+			}
+			o.passages[p.ID] = p
+		}
+	}
+	return nil
+}
+
+// PassagesOf implements store.Store.
+func (o *overlay) PassagesOf(ctx context.Context, q store.PassageRange) ([]memgpt.Passage, error) {
+	every := q
+	every.Limit, every.Dead = 0, true
+	list, err := o.Store.PassagesOf(ctx, every)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(p memgpt.Passage) bool { _, changed := o.passages[p.ID]; return changed })
+	for _, p := range o.passages {
+		if p.Owner == q.Owner && p.Seq > q.After && (q.Before <= 0 || p.Seq < q.Before) && (q.Source == "" || p.Source == q.Source) {
+			list = append(list, p)
+		}
+	}
+	if !q.Dead {
+		list = slices.DeleteFunc(list, func(p memgpt.Passage) bool { return !p.Live() })
+	}
+	slices.SortFunc(list, func(a, b memgpt.Passage) int { return cmp.Compare(a.Seq, b.Seq) })
+	if n := len(list) - q.Limit; q.Limit > 0 && n > 0 {
+		if q.Last {
+			return list[n:], nil
+		}
+		return list[:q.Limit], nil
+	}
+	return list, nil
 }
 
 // check compares the versions that a commit names.

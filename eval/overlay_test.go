@@ -195,6 +195,8 @@ func describe(t *testing.T, s store.Store, l *loader) string {
 	put(s.DocNumbers(ctx, "", l.agent.ID, docs[:1]))
 	passages, err := s.Passages(ctx, "", l.agent.ID, docs)
 	put(passages, err)
+	put(s.PassagesOf(ctx, store.PassageRange{Owner: l.agent.ID, Dead: true, Limit: 3, Last: true}))
+	put(s.PassagesOf(ctx, store.PassageRange{Owner: l.agent.ID, After: 1}))
 	for _, p := range passages {
 		got, err := s.PassageKeyed(ctx, "", l.agent.ID, p.Key)
 		put(map[string]any{"id": got.ID, "code": memgpt.CodeOf(err)}, nil)
