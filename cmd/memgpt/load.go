@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"memgpt"
+	"memgpt/host"
+	"memgpt/ingest"
+)
+
+// loadBatch is how many passages one commit holds: enough to make commits cheap, few enough to hold others up for
+// milliseconds only.
+const loadBatch = 100
+
+// loadFlags are the options of load.
+type loadFlags struct{ encoding, source string }
+
+func (a *app) loadCommand() *cobra.Command {
+	var flags loadFlags
+	cmd := &cobra.Command{
+		Use: "load FILE|DIR|-", Short: "store documents in archival memory", Args: cobra.ExactArgs(1),
+		Long: "load cuts plain text in any common encoding, Markdown and lines of JSON ({\"text\",\"time\"?,\"tags\"?,\"source\"?,\"heading\"?})\n" +
+			"into passages of the agent's archive. What is stored already is left out: a load that was interrupted is simply run\n" +
+			"again. The agent is told of each document that came. - reads standard input.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			defer a.close()
+			return a.load(cmd.Context(), args[0], flags)
+		},
+	}
+	cmd.Flags().StringVar(&flags.encoding, "encoding", "", "encoding of the documents, as gb18030; it is found out otherwise")
+	cmd.Flags().StringVar(&flags.source, "source", "", "name under which the passages of a single document are kept")
+	a.threadFlag(cmd)
+	return cmd
+}
+
+// loader loads documents for one agent.
+type loader struct {
+	*app
+	agent  memgpt.Agent
+	thread memgpt.Thread
+	cutter *ingest.Cutter
+	failed int
+}
+
+func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
+	cutter, err := ingest.New(ingest.Config{Encoding: flags.encoding})
+	if err != nil {
+		return err
+	}
+	if err := a.start(ctx); err != nil {
+		return err
+	}
+	agent, th, err := a.agent(ctx)
+	if err != nil {
+		return err
+	}
+	l := &loader{app: a, agent: agent, thread: th, cutter: cutter}
+	if path == "-" {
+		return l.document(ctx, nameOr(flags.source, "standard input"), a.in, 0)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir() && flags.source != "":
+		return errors.New("--source names a single document, and this is a directory")
+	case info.IsDir():
+		return l.directory(ctx, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return l.document(ctx, nameOr(flags.source, filepath.Base(path)), f, info.Size())
+}
+
+func nameOr(name, other string) string {
+	if name != "" {
+		return name
+	}
+	return other
+}
+
+// directory loads what can be read of a directory and says what can't.
+func (l *loader) directory(ctx context.Context, path string) error {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	files, skips, err := ingest.Walk(ctx, root.FS())
+	if err != nil {
+		return err
+	}
+	for _, s := range skips {
+		l.say("left out %s: %s", s.Path, s.Reason)
+	}
+	for _, file := range files {
+		f, err := root.Open(filepath.FromSlash(file.Path))
+		if err == nil {
+			err = l.document(ctx, file.Path, f, file.Size)
+			_ = f.Close()
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			l.failed++
+			l.say("%v", err)
+		}
+	}
+	if l.failed > 0 {
+		return fmt.Errorf("%d of %d documents could not be loaded", l.failed, len(files))
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("%s holds nothing that can be loaded", path)
+	}
+	return nil
+}
+
+// document loads one document and tells the agent of it.
+func (l *loader) document(ctx context.Context, name string, r io.Reader, size int64) error {
+	bar := l.progress(name, size)
+	in := &counting{r: r, told: bar.at}
+	var batch []memgpt.Passage
+	added, seen := 0, 0
+	flush := func() error {
+		n, err := l.kernel.Load(ctx, l.agent, batch)
+		added, seen, batch = added+n, seen+len(batch), batch[:0]
+		return err
+	}
+	report, err := l.cutter.Cut(ctx, name, in, func(c ingest.Chunk) error {
+		batch = append(batch, memgpt.Passage{Text: c.Text, Tags: c.Tags, Source: c.Source, Heading: c.Heading, Position: c.Start, Time: c.Time})
+		if len(batch) < loadBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	bar.end()
+	if err != nil {
+		return fmt.Errorf("load %s: %w; %d passages are in, run it again to go on", name, err, added)
+	}
+	l.tellReport(name, report, added, seen)
+	if added == 0 {
+		return nil
+	}
+	return l.raise(ctx, name, report.Hash, added)
+}
+
+func (l *loader) tellReport(name string, r ingest.Report, added, seen int) {
+	l.say("%s: %d passages stored, %d were there already (%s, %s)", name, added, seen-added, r.Format, r.Encoding)
+	if r.Invalid > 0 {
+		l.say("  %d places are not valid %s and read as U+FFFD; name another with --encoding if that is wrong", r.Invalid, r.Encoding)
+	}
+	for _, p := range r.Problems {
+		l.say("  line %d: %s", p.Line, p.Text)
+	}
+}
+
+// raise puts the event of a document in the agent's inbox and lets it run.
+func (l *loader) raise(ctx context.Context, name, hash string, passages int) error {
+	text := fmt.Sprintf("The document %q was loaded into archival storage: %d passages. Find them with archival_memory_search; "+
+		"memory_read(id, around) reads on from a hit.", name, passages)
+	turn, err := l.host.Send(ctx, host.Message{Agent: l.agent.ID, Thread: l.thread.ID, Type: memgpt.EventDocument,
+		Key: "document:" + name + ":" + hash, Message: memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)})
+	if err != nil {
+		return err
+	}
+	for u := range turn.Updates(ctx) {
+		if err := l.print(u, false); err != nil {
+			return err
+		}
+	}
+	record, err := turn.Wait(ctx)
+	if err != nil {
+		return fmt.Errorf("%s is stored; the agent is told with the next run: %w", name, err)
+	}
+	return l.verdict(record)
+}
+
+// counting tells how much of a document was read.
+type counting struct {
+	r    io.Reader
+	n    int64
+	told func(int64)
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	c.told(c.n)
+	return n, err
+}
+
+// bar is a line at the terminal that says how far a document is.
+type bar struct {
+	out   io.Writer // nil shows nothing
+	name  string
+	size  int64 // bytes; 0 when unknown
+	begun time.Time
+	shown time.Time
+}
+
+const (
+	barAfter = 500 * time.Millisecond // nothing is shown of what is done before that
+	barEvery = 100 * time.Millisecond
+	barWidth = 30
+)
+
+func (a *app) progress(name string, size int64) *bar {
+	b := &bar{name: name, size: size, begun: time.Now()}
+	if f, ok := a.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		b.out = f
+	}
+	return b
+}
+
+func (b *bar) at(n int64) {
+	now := time.Now()
+	if b.out == nil || now.Sub(b.begun) < barAfter || now.Sub(b.shown) < barEvery {
+		return
+	}
+	b.shown = now
+	rate := float64(n) / now.Sub(b.begun).Seconds() / (1 << 20)
+	if b.size <= 0 {
+		_, _ = fmt.Fprintf(b.out, "\r\x1b[K%s  %.1f MiB  %.1f MiB/s", b.name, float64(n)/(1<<20), rate)
+		return
+	}
+	done := int(min(n, b.size) * barWidth / b.size)
+	_, _ = fmt.Fprintf(b.out, "\r\x1b[K%s  [%s%s] %3d %%  %.1f MiB/s", b.name, strings.Repeat("#", done),
+		strings.Repeat(".", barWidth-done), min(n, b.size)*100/b.size, rate)
+}
+
+func (b *bar) end() {
+	if !b.shown.IsZero() {
+		_, _ = fmt.Fprint(b.out, "\r\x1b[K")
+	}
+}
