@@ -34,7 +34,7 @@ const (
 // ones, unless the wording is of the future. Weeks begin on Monday, seasons are the northern half's. Known are dates that have a
 // name only the caller knows, like birthdays.
 func findSpans(q string, now time.Time, known []knownDate) spans {
-	text, places := plainDates(q)
+	text, places := plainDates(q, maxDateText)
 	m := newMoment(text, now)
 	m.known = known
 	var list spans
@@ -91,12 +91,12 @@ func narrowness(d time.Duration) float64 {
 	return .5
 }
 
-// plainDates returns the head of a question as the rules want it: lower case, ASCII for full width, simplified characters; and
-// for each of its bytes, and its end, the place in the question.
-func plainDates(q string) (text string, places []int) {
-	if len(q) > maxDateText {
-		end := maxDateText
-		for end > maxDateText-utf8.UTFMax && !utf8.RuneStart(q[end]) {
+// plainDates returns the first bytes of a text, at most most, as the rules want them: lower case, ASCII for full width, simplified
+// characters; and for each byte of that, and its end, the place in the text.
+func plainDates(q string, most int) (text string, places []int) {
+	if len(q) > most {
+		end := most
+		for end > most-utf8.UTFMax && !utf8.RuneStart(q[end]) {
 			end--
 		}
 		q = q[:end]
@@ -322,10 +322,10 @@ func (w *moment) ranges(all []find) []find {
 
 // whenRules are the rules with their patterns compiled, once.
 var whenRules = sync.OnceValue(func() []*rule {
-	east := eastRules()
-	list := append(east, englishRules()...)
+	english := englishRules()
+	list := append(english, eastRules()...)
 	for i, r := range list {
-		r.east = i < len(east)
+		r.east = i >= len(english)
 		r.re = regexp.MustCompile(expand(r.pattern))
 	}
 	return list

@@ -16,6 +16,7 @@ var (
 
 	enDaypart = regexp.MustCompile(`^(?:'s|,)? ?(?:in the |at )?(morning|afternoon|evening|night)\b`)
 	hanPart   = regexp.MustCompile(`^[的の]?(早上|早晨|上午|中午|下午|傍晚|晚上|夜里|半夜|凌晨|午前|午後|午后|朝|夕方|夜|晚)`)
+	meal      = regexp.MustCompile(`^[的の]?[晚夜朝][饭餐会霞安点市食宵]`)
 	hanNextTo = regexp.MustCompile(`^[的の]?(前一天|前日|后一天|翌日|前一周|后一周|那一?周)`)
 	hanEnd    = regexp.MustCompile(`^[的の]?(以来|至今|到现在|から|之后|以后|以降)`)
 	hanHead   = regexp.MustCompile(`^[的の]?(?:以前|之前|前|までに)`)
@@ -57,7 +58,7 @@ func (w *moment) behind(f *find, s *stretch, after string, day bool) {
 	if m == nil {
 		m = hanPart.FindStringSubmatch(after)
 	}
-	if day && m != nil {
+	if day && m != nil && !meal.MatchString(after) {
 		hours := dayparts[m[1]]
 		s.from, s.to = s.from.Add(time.Duration(hours[0])*time.Hour), s.from.Add(time.Duration(hours[1])*time.Hour)
 		f.end = len(w.text) - len(after) + len(m[0])

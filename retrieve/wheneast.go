@@ -16,8 +16,8 @@ func eastRules() []*rule {
 		{pattern: `(?:(?P<pre>{hyear})[的の]?(?:[我你您他她]们?的?)?)?(?:(?P<holiday>` + holidayNames(false) + `)|(?P<m>{hn})月份?(?:(?P<d>{hn})[日号])?|(?P<season>[春夏秋冬])(?P<full>天|季|に)?|` +
 			`第?(?P<q>[一二三四1-4])季度|(?P<h>[上下前后])半年|(?P<known>生日|诞生日|(?:结婚)?(?:纪念|记念)日))` +
 			`(?:[的の]?(?P<part>{hpart}))?`, read: readEastYearly},
-		{pattern: `(?P<y>{hyear})[的の]?(?P<part>{hpart})?|(?P<part2>年初|年底|年末)`, read: readEastYear},
-		{pattern: `(?P<rel>{hrel})一?个?(?:周|星期|礼拜)(?:[の的]?(?:(?P<wd>[一二三四五六日天]|[月火水木金土日]曜日?)|周?(?P<end>末)))?`, read: readEastWeek},
+		{pattern: `(?P<y>{hyear})(?:[的の]?(?P<part>{hpart}))?|(?P<part2>年初|年底|年末)`, read: readEastYear},
+		{pattern: `(?P<rel>{hrel})一?个?(?:周|星期|礼拜)(?:(?P<wd>[の的]?[月火水木金土日]曜日?|[一二三四五六日天])|[の的]?周?(?P<end>末))?`, read: readEastWeek},
 		{pattern: `(?P<rel>{hrel}|当)(?P<unit>个?月|个?季度)(?:[的の]?(?:(?P<d>{hn})[日号]|(?P<part>{hpart})))?`, read: readEastMonth},
 		{pattern: `(?:周|星期|礼拜)(?:(?P<wd>[一二三四五六日天])|(?P<end>末))|(?P<jwd>[月火水木金土日]曜日?)`, read: readEastWeekday},
 		{pattern: `(?P<n>{hfew})(?P<unit>{hunit}|个半月)(?P<half>半)?(?:ほど|ぐらい|くらい|左右|多)?(?:之前|以前|前)`, read: readEastAgo},
@@ -28,7 +28,7 @@ func eastRules() []*rule {
 }
 
 // stick is what makes a number of the 一 after 周, a word of the 日 and the 天, and so on.
-var stick = regexp.MustCompile(`^(?:一[共直起次样些下个般定]|[一二三四五六][次个天倍年]|日本|天气|末日)`)
+var stick = regexp.MustCompile(`^(?:一(?:[共直起次样些个般定]|下(?:[^午]|$))|[一二三四五六][次个天倍年]|日本|天气|末日)`)
 
 func readEastYearly(m *match) []stretch {
 	if list := m.anniversaries(); m.get("known") != "" {
@@ -113,6 +113,7 @@ func readEastWeek(m *match) []stretch {
 
 // eastWeekday returns the place of 三, 天 or 水曜日 in the week, from Monday.
 func eastWeekday(name string) int {
+	name = strings.TrimLeft(name, "の的")
 	r, size := utf8.DecodeRuneInString(name)
 	list := "一二三四五六日"
 	if len(name) > size {
@@ -206,7 +207,7 @@ var phrases = phraseTable(`
 -24 0 1 yesterday|昨天|昨日|昨儿|きのう
 -48 -24 1 the day before yesterday|day before yesterday|前天|一昨日|おととい
 -72 -48 1 大前天
-0 24 .9 today|今天|今日|今儿|きょう
+0 24 .7 today|今天|今日|今儿|きょう
 24 48 .9 tomorrow|明天|明日|あした
 48 72 .9 the day after tomorrow|day after tomorrow|后天|明后日|あさって
 72 96 .9 大后天

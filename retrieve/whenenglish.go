@@ -289,6 +289,9 @@ func readDecade(m *match) []stretch {
 	return sure(from, to, 1)
 }
 
+// beforeDate is what makes "last weekend" the one before the date that follows.
+var beforeDate = regexp.MustCompile(expand(`^ (?:before|after|of) (?:the )?(?:{month}|\d)`))
+
 var within = regexp.MustCompile(`\b(?:in|over|during|within|for) $`)
 
 // readUnit reads last week by the calendar, and "over the last week" as the seven days up to now.
@@ -298,6 +301,9 @@ func readUnit(m *match) []stretch {
 		if unit != "weekend" && unit != "quarter" {
 			return m.rolling(1, unit, .9)
 		}
+	}
+	if beforeDate.MatchString(m.after()) {
+		return nil
 	}
 	from, to := m.unit(unit, whichWords[rel]-whichThis)
 	from, to = part(from, to, m.get("part"))
@@ -374,9 +380,11 @@ func readAgo(m *match) []stretch {
 // readIn reads "in two weeks", which is as often how long a thing takes.
 func readIn(m *match) []stretch {
 	lo, hi := amount(cmp.Or(m.get("n"), m.get("n2")))
-	weight := .4
+	weight := .3
 	if m.future || m.get("n2") != "" {
 		weight = .8
+	} else if hi <= 1 {
+		return nil
 	}
 	return m.away(lo, hi, cmp.Or(m.get("unit"), m.get("unit2")), 1, weight)
 }

@@ -30,28 +30,15 @@ var (
 func knownDates(texts ...string) []knownDate {
 	var list []knownDate
 	for _, text := range texts {
-		text = text[:min(len(text), maxBlock)]
-		for text != "" && len(list) < maxKnown {
-			end := min(len(text), maxDateText)
-			if end < len(text) {
-				if i := strings.LastIndexByte(text[:end], '\n'); i > 0 {
-					end = i + 1
-				}
-				for end > 1 && !utf8.RuneStart(text[end]) {
-					end--
-				}
-			}
-			plain, _ := plainDates(text[:end])
-			list = append(list, knownIn(plain)...)
-			text = text[end:]
-		}
+		plain, _ := plainDates(text, maxBlock)
+		list = append(list, knownIn(plain)...)
 	}
 	return list[:min(len(list), maxKnown)]
 }
 
 // Bounds of knownDates.
 const (
-	maxBlock = 1 << 16
+	maxBlock = 1 << 16 // bytes of a text
 	maxKnown = 64
 	farKnown = 36 // bytes between the word and the date
 )
