@@ -57,6 +57,8 @@ func TestSpansAbsolute(t *testing.T) {
 		{"on the eighth of May", "2023-05-08"},
 		{"Sept. 3", "2022-09-03"},
 		{"Dec 25th 2020", "2020-12-25"},
+		{"August 16", "2023-08-16"},
+		{"Christmas '85", "1985-12-25"},
 		{"the trip of May 3-5", "2023-05-03/2023-05-05"},
 		{"on 5/8/2023", "2023-05-08 2023-08-05"},
 		{"on 25/12/2022", "2022-12-25"},
@@ -71,6 +73,7 @@ func TestSpansAbsolute(t *testing.T) {
 		{"in August", "2023-08-01/2023-08-31"},
 		{"in September", "2022-09-01/2022-09-30"},
 		{"What will I do in September?", "2023-09-01/2023-09-30"},
+		{"Did I say what I will do in September?", "2022-09-01/2022-09-30"},
 		{"May of last year", "2022-05-01/2022-05-31"},
 		{"early June", "2023-06-01/2023-06-10"},
 		{"in mid-June 2022", "2022-06-11/2022-06-20"},
@@ -96,6 +99,7 @@ func TestSpansAbsolute(t *testing.T) {
 		{"the weekend after May 6, 2023", "2023-05-13/2023-05-14"},
 		{"since May 8", "2023-05-08/2023-08-16"},
 		{"after May 8", "2023-05-09/2023-08-16"},
+		{"after Christmas 2024", "2024-12-25"},
 		{"between May and July", "2023-05-01/2023-07-31"},
 		{"between 3 May and 9 May 2023", "2023-05-03/2023-05-09"},
 		{"May 8 or June 9", "2023-05-08 2023-06-09"},
@@ -279,7 +283,7 @@ func TestSpansFalseFriends(t *testing.T) {
 		"version 2.3.4", "v2.3.2004", "call 555-0123", "+86 138-0013-8000", "2023-05-08-1234", "138-2023-05-08", "in 5 minutes", "it costs $2023", "2023 dollars",
 		"spring water", "in spring water", "the spring is broken", "they fall", "the fall of Rome", "fall asleep", "What did April say?", "ask June",
 		"every Monday", "each summer", "every May", "room 2023", "in 2000 words", "Q1: what is it?", "at 12:30", "3.5.1", "1/2 cup", "in my 20s",
-		"one week of holiday", "three days", "Sundays", "mayor", "in 3 steps", "how much does it eat in a day", "on the 5th floor", "a score of 3-5-20", "in 12 hours a day",
+		"one week of holiday", "three days", "Sundays", "mayor", "in 3 steps", "5000 years ago", "5000 years from now", "一周五", "how much does it eat in a day", "on the 5th floor", "a score of 3-5-20", "in 12 hours a day",
 		"一周三次", "一周一次", "三个月", "上面", "前天线", "后天性", "每周一", "每年五月", "三周日本", "两个星期一共", "上月球", "晚上周围", "最近的车站",
 		"今日头条", "十三月", "五月四十号", "毎週月曜日", "周围", "秋田", "夏先生", "三天",
 	} {
@@ -290,14 +294,43 @@ func TestSpansFalseFriends(t *testing.T) {
 }
 
 func TestSpansTextAndWeight(t *testing.T) {
-	var got []string
-	for _, s := range findSpans("Ｌａｓｔ May or 上週三晚上, on 5/8/2023, in 2019, in the 1990s, recently", wednesday, nil) {
-		got = append(got, fmt.Sprintf("%s %.2f", s.text, s.weight))
+	for q, want := range map[string]string{
+		"Ｌａｓｔ May or 上週三晚上":          "Ｌａｓｔ May 1.00, 上週三晚上 1.00",
+		"on 5/8/2023":                "5/8/2023 0.60, 5/8/2023 0.50",
+		"on 5/8":                     "5/8 0.40, 5/8 0.40",
+		"in 2019":                    "2019 0.80",
+		"in the 1990s":               "the 1990s 0.50",
+		"recently":                   "recently 0.25",
+		"on May 8":                   "May 8 0.80",
+		"before May 8, 2023":         "May 8, 2023 0.60",
+		"since May 8, 2023":          "May 8, 2023 0.54",
+		"a card from June":           "June 0.50",
+		"from May 8, 2023 to May 10": "May 8, 2023 to May 10 0.80",
+		"2023年5月8日以前":                "2023年5月8日 0.60",
+		"on my birthday":             "birthday 0.45, birthday 0.45",
+	} {
+		var got []string
+		for _, s := range findSpans(q, wednesday, knownDates("birthday 3/5/1990")) {
+			got = append(got, fmt.Sprintf("%s %.2f", s.text, s.weight))
+		}
+		if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", q, diff)
+		}
 	}
-	want := []string{"Ｌａｓｔ May 1.00", "上週三晚上 1.00", "5/8/2023 0.60", "5/8/2023 0.50", "2019 0.80", "the 1990s 0.50", "recently 0.25"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+}
+
+// TestSpansWinter asks in a winter that began the year before.
+func TestSpansWinter(t *testing.T) {
+	checkSpans(t, time.Date(2024, 1, 10, 9, 0, 0, 0, time.UTC), nil, [][2]string{
+		{"this winter", "2023-12-01/2024-02-29"},
+		{"in the winter", "2023-12-01/2024-02-29"},
+		{"last winter", "2022-12-01/2023-02-28"},
+		{"last Christmas", "2023-12-25"},
+		{"last month", "2023-12-01/2023-12-31"},
+		{"上个月底", "2023-12-24/2023-12-31"},
+		{"on the 20th", "2023-12-20"},
+		{"next May", "2024-05-01/2024-05-31"},
+	})
 }
 
 func zone(t *testing.T, name string) *time.Location {
@@ -321,9 +354,10 @@ func TestSpansZones(t *testing.T) {
 		{"America/New_York", "2023-11-06T12:00:00Z", "yesterday", "2023-11-05T04:00:00Z", "2023-11-06T05:00:00Z"},
 		{"Europe/Berlin", "2023-04-05T12:00:00Z", "last week", "2023-03-26T22:00:00Z", "2023-04-02T22:00:00Z"},
 		{"Europe/Berlin", "2023-03-29T12:00:00Z", "last week", "2023-03-19T23:00:00Z", "2023-03-26T22:00:00Z"},
-		// Midnight does not exist on 2018-11-04 in São Paulo, and comes twice on 2023-11-05 in Havana.
+		// Midnight does not exist on 2018-11-04 in São Paulo; it comes twice on 2021-10-29 in Amman and on 2023-11-05 in Havana.
 		{"America/Sao_Paulo", "2018-11-05T12:00:00Z", "yesterday", "2018-11-04T03:00:00Z", "2018-11-05T02:00:00Z"},
 		{"America/Sao_Paulo", "2018-11-04T12:00:00Z", "yesterday", "2018-11-03T03:00:00Z", "2018-11-04T03:00:00Z"},
+		{"Asia/Amman", "2021-10-30T12:00:00Z", "yesterday", "2021-10-28T21:00:00Z", "2021-10-29T22:00:00Z"},
 		{"America/Havana", "2023-11-06T12:00:00Z", "yesterday", "2023-11-05T04:00:00Z", "2023-11-06T05:00:00Z"},
 	} {
 		now, _ := time.Parse(time.RFC3339, tt.now)
@@ -429,6 +463,9 @@ func TestBoost(t *testing.T) {
 	}
 	if got := two.boost(at("2023-08-15T00")); got != .25 {
 		t.Errorf("a weak span gives %v", got)
+	}
+	if got := findSpans("the 1990s", wednesday, nil).boost(at("2000-06-29T00")); got != .25 {
+		t.Errorf("half a year behind a decade gives %v", got)
 	}
 	if got := spans(nil).boost(0); got != 0 {
 		t.Errorf("no spans give %v", got)
