@@ -12,8 +12,9 @@ import (
 	"unicode/utf8"
 )
 
-// span is a stretch of time that a question names, to exclusive. Weight, over 0 and at most 1, tells how sure the reading is and
-// how much the stretch narrows: a day weighs more than a decade. Text is what the question says, as written.
+// span is a stretch of time that a question names, to exclusive. Weight, over 0 and at most 1, tells how sure the
+// reading is and how much the stretch narrows: a day weighs more than a decade. Text is what the question says, as
+// written.
 type span struct {
 	from, to time.Time
 	weight   float64
@@ -30,9 +31,9 @@ const (
 	maxFinds    = 64   // matches of one rule
 )
 
-// findSpans returns the stretches of time that q names, seen from now in now's zone. Dates without a year are the nearest past
-// ones, unless the wording is of the future. Weeks begin on Monday, seasons are the northern half's. Known are dates that have a
-// name only the caller knows, like birthdays.
+// findSpans returns the stretches of time that q names, seen from now in now's zone. Dates without a year are the
+// nearest past ones, unless the wording is of the future. Weeks begin on Monday, seasons are the northern half's. Known
+// are dates that have a name only the caller knows, like birthdays.
 func findSpans(q string, now time.Time, known []knownDate) spans {
 	text, places := plainDates(q, maxDateText)
 	m := newMoment(text, now)
@@ -49,8 +50,8 @@ func findSpans(q string, now time.Time, known []knownDate) spans {
 	return list
 }
 
-// boost returns how near a text's time, in Unix seconds, is to what the question names: 0 for far away or no time at all, up to
-// the weight of a span that holds it. Of several spans the best counts.
+// boost returns how near a text's time, in Unix seconds, is to what the question names: 0 for far away or no time at
+// all, up to the weight of a span that holds it. Of several spans the best counts.
 func (list spans) boost(unix int64) float64 {
 	best := 0.0
 	for _, s := range list {
@@ -59,9 +60,10 @@ func (list spans) boost(unix int64) float64 {
 	return best
 }
 
-// boost is 1 inside the span and halves outside of it, over and over. Things are told after they happened, seldom before, and the
-// later the longer they took: the half-life behind the span is two days and a quarter of its length, at most 180 days; before
-// it, a quarter of that, for plans and for doubts about the zone. What is left after seven halvings, under 1 %, is 0.
+// boost is 1 inside the span and halves outside of it, over and over. Things are told after they happened, seldom
+// before, and the later the longer they took: the half-life behind the span is two days and a quarter of its length, at
+// most 180 days; before it, a quarter of that, for plans and for doubts about the zone. What is left after seven
+// halvings, under 1 %, is 0.
 func (s span) boost(unix int64) float64 {
 	from, to := float64(s.from.Unix()), float64(s.to.Unix())
 	half := min(2*daySeconds+(to-from)/4, 180*daySeconds)
@@ -91,8 +93,8 @@ func narrowness(d time.Duration) float64 {
 	return .5
 }
 
-// plainDates returns the first bytes of a text, at most most, as the rules want them: lower case, ASCII for full width, simplified
-// characters; and for each byte of that, and its end, the place in the text.
+// plainDates returns the first bytes of a text, at most most, as the rules want them: lower case, ASCII for full width,
+// simplified characters; and for each byte of that, and its end, the place in the text.
 func plainDates(q string, most int) (text string, places []int) {
 	if len(q) > most {
 		end := most
@@ -162,9 +164,10 @@ type moment struct {
 }
 
 var (
-	futureWords = regexp.MustCompile(`\b(?:will|won't|going to|upcoming|planning|plans? (?:to|for|on)|shall|coming up)\b|'ll\b|将|打算|即将|计划|准备|予定|つもり`)
-	pastWords   = regexp.MustCompile(`\b(?:did|didn't|was|were|had|went|said|told|been)\b|了|过`)
-	rangeWords  = regexp.MustCompile(`\b(?:between|from)\b|从|自`)
+	futureWords = regexp.MustCompile(`\b(?:will|won't|going to|upcoming|planning|plans? (?:to|for|on)|shall|coming up)\b|` +
+		`'ll\b|将|打算|即将|计划|准备|予定|つもり`)
+	pastWords  = regexp.MustCompile(`\b(?:did|didn't|was|were|had|went|said|told|been)\b|了|过`)
+	rangeWords = regexp.MustCompile(`\b(?:between|from)\b|从|自`)
 )
 
 func newMoment(text string, now time.Time) *moment {
@@ -179,8 +182,8 @@ func newMoment(text string, now time.Time) *moment {
 	}
 }
 
-// zoned returns the first instant at which the clocks of a zone show a wall clock's time, or the next after it where they leap
-// over it.
+// zoned returns the first instant at which the clocks of a zone show a wall clock's time, or the next after it where
+// they leap over it.
 func zoned(wall time.Time, zone *time.Location) time.Time {
 	y, mon, d := wall.Date()
 	t := time.Date(y, mon, d, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
@@ -277,7 +280,8 @@ var (
 	badAfter  = regexp.MustCompile(`^(?:[\p{Latin}\pN_@]|[.,:/-]\d|[%$€°])`)
 	letters   = regexp.MustCompile(`[\p{Latin}_@#]$`)
 	every     = regexp.MustCompile(`(?:\b(?:every|each|per|any|most) (?:single )?|[每各毎][年月周]?)$`)
-	measured  = regexp.MustCompile(`^(?: (?:times|more|or more|percent|people|persons|miles|meters|metres|km|kg|dollars|euros|bucks|` +
+	measured  = regexp.MustCompile(`^(?: (?:times|more|or more|percent|people|persons|miles|meters|metres|km|kg|dollars|` +
+		`euros|bucks|` +
 		`words|steps|calories|hours?|minutes?|seconds?|days|weeks|months|years|items|pages|points|users|model)\b|次|人|元|块|米)`)
 )
 

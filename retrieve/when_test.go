@@ -278,12 +278,18 @@ func TestSpansEast(t *testing.T) {
 
 func TestSpansFalseFriends(t *testing.T) {
 	for _, q := range []string{
-		"may I go", "you may", "this may be wrong", "it may 5 times fail", "the second may fail", "you may second that", "8 may attend",
-		"march on", "they march 5 miles", "an army in red may march", "second", "the sun is hot", "I sat down", "we sat on the sun deck",
-		"version 2.3.4", "v2.3.2004", "call 555-0123", "+86 138-0013-8000", "2023-05-08-1234", "138-2023-05-08", "in 5 minutes", "it costs $2023", "2023 dollars",
-		"spring water", "in spring water", "the spring is broken", "they fall", "the fall of Rome", "fall asleep", "What did April say?", "ask June",
-		"every Monday", "each summer", "every May", "room 2023", "in 2000 words", "Q1: what is it?", "at 12:30", "3.5.1", "1/2 cup", "in my 20s",
-		"one week of holiday", "three days", "Sundays", "mayor", "in 3 steps", "5000 years ago", "5000 years from now", "一周五", "how much does it eat in a day", "on the 5th floor", "a score of 3-5-20", "in 12 hours a day",
+		"may I go", "you may", "this may be wrong", "it may 5 times fail", "the second may fail", "you may second that",
+		"8 may attend",
+		"march on", "they march 5 miles", "an army in red may march", "second", "the sun is hot", "I sat down",
+		"we sat on the sun deck",
+		"version 2.3.4", "v2.3.2004", "call 555-0123", "+86 138-0013-8000", "2023-05-08-1234", "138-2023-05-08",
+		"in 5 minutes", "it costs $2023", "2023 dollars",
+		"spring water", "in spring water", "the spring is broken", "they fall", "the fall of Rome", "fall asleep",
+		"What did April say?", "ask June",
+		"every Monday", "each summer", "every May", "room 2023", "in 2000 words", "Q1: what is it?", "at 12:30", "3.5.1",
+		"1/2 cup", "in my 20s",
+		"one week of holiday", "three days", "Sundays", "mayor", "in 3 steps", "5000 years ago", "5000 years from now",
+		"一周五", "how much does it eat in a day", "on the 5th floor", "a score of 3-5-20", "in 12 hours a day",
 		"一周三次", "一周一次", "三个月", "上面", "前天线", "后天性", "每周一", "每年五月", "三周日本", "两个星期一共", "上月球", "晚上周围", "最近的车站",
 		"今日头条", "十三月", "五月四十号", "毎週月曜日", "周围", "秋田", "夏先生", "三天",
 	} {
@@ -429,7 +435,8 @@ func TestSpansKnown(t *testing.T) {
 		{"我们的结婚纪念日", "2023-06-10"},
 	})
 	checkSpans(t, wednesday, nil, [][2]string{{"on my birthday", ""}})
-	checkSpans(t, wednesday, knownDates("Anna was born on 3 May 1990"), [][2]string{{"on my birthday", "2023-05-03"}, {"on Bert's birthday", ""}})
+	checkSpans(t, wednesday, knownDates("Anna was born on 3 May 1990"), [][2]string{{"on my birthday", "2023-05-03"},
+		{"on Bert's birthday", ""}})
 }
 
 func TestBoost(t *testing.T) {
@@ -472,8 +479,8 @@ func TestBoost(t *testing.T) {
 	}
 }
 
-// TestLunarDates holds the table against the mean moon: a day's age in the lunation is its number, less one, within a day of
-// what the true moon differs.
+// TestLunarDates holds the table against the mean moon: a day's age in the lunation is its number, less one, within a
+// day of what the true moon differs.
 func TestLunarDates(t *testing.T) {
 	const lunation = 29.530588853
 	newMoon := time.Date(2000, 1, 6, 18, 14, 0, 0, time.UTC)
@@ -505,7 +512,8 @@ func TestSpansBounded(t *testing.T) {
 }
 
 func FuzzSpans(f *testing.F) {
-	for _, q := range []string{"last May", "两三天前", "5/8/2023", "from May 3 to May 5", "the week before Christmas", "去年我的生日", "9999 years ago",
+	for _, q := range []string{"last May", "两三天前", "5/8/2023", "from May 3 to May 5", "the week before Christmas",
+		"去年我的生日", "9999 years ago",
 		"\xff\xfe2023年\xe5", "in the 90s", "0000-00-00", "令和99年13月", "十十十百年前", "my 99th birthday before last"} {
 		f.Add(q, int64(1692196200))
 	}
@@ -530,7 +538,8 @@ func FuzzSpans(f *testing.F) {
 }
 
 func BenchmarkSpans(b *testing.B) {
-	for name, q := range map[string]string{"short": "What did I tell you about the trip to Rome last May?", "full": strings.Repeat("what may it be, the 5 of us 五月 ", 200)} {
+	for name, q := range map[string]string{"short": "What did I tell you about the trip to Rome last May?",
+		"full": strings.Repeat("what may it be, the 5 of us 五月 ", 200)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				findSpans(q, wednesday, nil)

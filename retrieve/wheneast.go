@@ -13,11 +13,13 @@ import (
 // eastRules are the rules for Chinese and Japanese, in simplified characters.
 func eastRules() []*rule {
 	return []*rule{
-		{pattern: `(?:(?P<pre>{hyear})[的の]?(?:[我你您他她]们?的?)?)?(?:(?P<holiday>` + holidayNames(false) + `)|(?P<m>{hn})月份?(?:(?P<d>{hn})[日号])?|(?P<season>[春夏秋冬])(?P<full>天|季|に)?|` +
+		{pattern: `(?:(?P<pre>{hyear})[的の]?(?:[我你您他她]们?的?)?)?(?:(?P<holiday>` + holidayNames(false) + `)|` +
+			`(?P<m>{hn})月份?(?:(?P<d>{hn})[日号])?|(?P<season>[春夏秋冬])(?P<full>天|季|に)?|` +
 			`第?(?P<q>[一二三四1-4])季度|(?P<h>[上下前后])半年|(?P<known>生日|诞生日|(?:结婚)?(?:纪念|记念)日))` +
 			`(?:[的の]?(?P<part>{hpart}))?`, read: readEastYearly},
 		{pattern: `(?P<y>{hyear})(?:[的の]?(?P<part>{hpart}))?|(?P<part2>年初|年底|年末)`, read: readEastYear},
-		{pattern: `(?P<rel>{hrel})一?个?(?:周|星期|礼拜)(?:(?P<wd>[の的]?[月火水木金土日]曜日?|[一二三四五六日天])|[の的]?周?(?P<end>末))?`, read: readEastWeek},
+		{pattern: `(?P<rel>{hrel})一?个?(?:周|星期|礼拜)(?:(?P<wd>[の的]?[月火水木金土日]曜日?|[一二三四五六日天])|[の的]?周?(?P<end>末))?`,
+			read: readEastWeek},
 		{pattern: `(?P<rel>{hrel}|当)(?P<unit>个?月|个?季度)(?:[的の]?(?:(?P<d>{hn})[日号]|(?P<part>{hpart})))?`, read: readEastMonth},
 		{pattern: `(?:周|星期|礼拜)(?:(?P<wd>[一二三四五六日天])|(?P<end>末))|(?P<jwd>[月火水木金土日]曜日?)`, read: readEastWeekday},
 		{pattern: `(?P<n>{hfew})(?P<unit>{hunit}|个半月)(?P<half>半)?(?:ほど|ぐらい|くらい|左右|多)?(?:之前|以前|前)`, read: readEastAgo},

@@ -27,7 +27,8 @@ func expand(pattern string) string {
 }
 
 var pieces = []string{
-	"month", `\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?`,
+	"month", `\b(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|` +
+		`oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?`,
 	"dd", `(?:\d{1,2}(?:st|nd|rd|th)?|` + strings.ReplaceAll(ordinals, " ", "|") + `)`,
 	"date", `(?:the )?{dd}[ -](?:day )?(?:of )?{month}|{month}[ -](?:the )?{dd}\b(?: ?- ?\d{1,2}\b)?|{month}`,
 	"season", `\b(?:spring|summer|autumn|fall|winter)(?:time)?`,
@@ -37,7 +38,8 @@ var pieces = []string{
 	"rel", `\b(?:last|this past|this coming|this|past|previous|current|next|coming|upcoming)`,
 	"part", `\b(?:early in|early|mid|middle of|late in|late|beginning of|start of|end of|first half of|second half of)`,
 	"wd", `\b(?:mon|tues|wednes|thurs|fri|satur|sun)day`,
-	"num", `\b(?:\d{1,4}(?:(?:-| or )\d{1,2})?|(?:one|two) and a half|half an?|(?:a )?couple(?: of)?|(?:a |several |some )?few|several|an?|` +
+	"num", `\b(?:\d{1,4}(?:(?:-| or )\d{1,2})?|(?:one|two) and a half|half an?|(?:a )?couple(?: of)?|(?:a |several |` +
+		`some )?few|several|an?|` +
 		`(?:one|two|three|four|five|six|seven|eight|nine) or (?:two|three|four|five|six|seven|eight|nine|ten)|` +
 		`one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|fifty)`,
 	"unit", `(?:hour|day|night|weekend|week|fortnight|month|year|decade)`,
@@ -46,7 +48,8 @@ var pieces = []string{
 	"hn", `(?:\d{1,4}|[一二三四五六七八九十百〇零]{1,4})`,
 	"hfew", `(?:\d{1,4}|好几|[一二两三四五六七八九十百几数半]{1,4})`,
 	"hunit", `(?:小时|时间|天|日|个?周|个?星期|个?礼拜|个月|[ヶケかカ箇]月|年)(?:间)?`,
-	"hyear", `(?:(?:19|20)\d\d年|[一二][九〇零][一二三四五六七八九〇零]{2}年|(?:令和|平成|昭和)\d{1,2}年|大前年|一昨年|おととし|前年|去年|昨年|旧年|今年|本年|再来年|明年|来年|后年)`,
+	"hyear", `(?:(?:19|20)\d\d年|[一二][九〇零][一二三四五六七八九〇零]{2}年|(?:令和|平成|昭和)\d{1,2}年|大前年|一昨年|おととし|前年|去年|昨年|旧年|今年|本年|再来年|明年|来年|` +
+		`后年)`,
 	"hpart", `(?:初旬|上旬|中旬|下旬|初め|始め|终わり|年初|年底|年末|年终|初|底|末|中)`,
 	"hrel", `(?:上上|先々|上|先|这|本|今|下下|再来|下|来)`,
 }
@@ -61,25 +64,35 @@ func englishRules() []*rule {
 		{pattern: `(?P<y>{year4})[-/](?P<m>0[1-9]|1[0-2])`, read: readISO},
 		{pattern: `(?P<a>\d{1,2})(?P<s>[-/.])(?P<b>\d{1,2})[-/.](?P<y>{year4}|\d\d)`, read: readNumeric},
 		{pattern: `\b(?:on|since|before|after|by|until|from) (?P<a>\d{1,2})(?P<s>/)(?P<b>\d{1,2})`, read: readNumeric},
-		{pattern: `(?:(?P<pre>(?:last|this|next) year|{year4})(?:'s|,|-)? ?(?:(?:in|on|at|during|for) )?(?:(?:the|my|our|his|her) )?)?` +
+		{pattern: `(?:(?P<pre>(?:last|this|next) year|{year4})(?:'s|,|-)? ?(?:(?:in|on|at|during|for) )?(?:(?:the|my|our|` +
+			`his|her) )?)?` +
 			`(?:(?:the )?(?P<part>{part})[ -])?(?:the )?(?:(?P<rel>{rel}) )?` +
-			`(?:(?P<date>{date})|(?P<season>{season})|(?P<quarter>{quarter})|(?P<holiday>{holiday})|(?:(?P<nth>\d{1,3})(?:st|nd|rd|th) )?(?P<known>{known}))` +
-			`(?:(?P<last2> before last)|(?: of| in|,|'s)? ?(?P<year>{year4}\b|'\d\d\b|last year|this year|next year|(?:the )?year before last))?`,
+			`(?:(?P<date>{date})|(?P<season>{season})|(?P<quarter>{quarter})|(?P<holiday>{holiday})|` +
+			`(?:(?P<nth>\d{1,3})(?:st|nd|rd|th) )?(?P<known>{known}))` +
+			`(?:(?P<last2> before last)|(?: of| in|,|'s)? ?(?P<year>{year4}\b|'\d\d\b|last year|this year|next year|` +
+			`(?:the )?year before last))?`,
 			needs: "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter|q1|q2|q3|q4|h1|h2|quarter|" +
 				"xmas|christmas|nye|new year|halloween|valentine|day|thanksgiving|festival|anniv", read: readYearly},
 		{pattern: `(?:(?:the )?(?P<part>{part})[ -])?(?P<y>{year4})`, read: readYear},
-		{pattern: `(?:the )?(?:(?P<part>early|mid|late)[ -])?(?:(?P<y>{year4}|'?\d0)'?s|(?P<w>fift|sixt|sevent|eight|ninet)ies)`, needs: "0s|0's|ies", read: readDecade},
-		{pattern: `(?:(?:the )?(?P<part>{part}) )?(?P<the>the )?(?P<rel>{rel}) (?P<unit>weekend|week|fortnight|month|quarter|year|decade)`, read: readUnit},
-		{pattern: `the (?:(?P<unit>weekend|week|month|year|decade)|(?P<wd>{wd})) (?P<dir>before last|after next)`, read: readBeforeLast},
+		{pattern: `(?:the )?(?:(?P<part>early|mid|late)[ -])?(?:(?P<y>{year4}|'?\d0)'?s|(?P<w>fift|sixt|sevent|eight|` +
+			`ninet)ies)`, needs: "0s|0's|ies", read: readDecade},
+		{pattern: `(?:(?:the )?(?P<part>{part}) )?(?P<the>the )?(?P<rel>{rel}) (?P<unit>weekend|week|fortnight|month|` +
+			`quarter|year|decade)`, read: readUnit},
+		{pattern: `the (?:(?P<unit>weekend|week|month|year|decade)|(?P<wd>{wd})) (?P<dir>before last|after next)`,
+			read: readBeforeLast},
 		{pattern: `the weekend(?P<of> (?:before|after|of))?`, read: readWeekend},
-		{pattern: `(?:(?P<pre>last|this|next) week(?:'s)? (?:on )?)?(?:(?P<rel>{rel}) )?(?P<wd>{wd})(?:,? (?:of )?(?P<post>last|this|next) week)?`, read: readWeekday},
-		{pattern: `(?:(?:about|around|almost|over) )?(?P<n>{num}) (?P<unit>{unit})s?(?P<or> or (?:two|so))?(?P<half> and a half)? (?:ago|back|before now)`, needs: " ago| back| before now", read: readAgo},
+		{pattern: `(?:(?P<pre>last|this|next) week(?:'s)? (?:on )?)?(?:(?P<rel>{rel}) )?(?P<wd>{wd})` +
+			`(?:,? (?:of )?(?P<post>last|this|next) week)?`, read: readWeekday},
+		{pattern: `(?:(?:about|around|almost|over) )?(?P<n>{num}) (?P<unit>{unit})s?(?P<or> or (?:two|` +
+			`so))?(?P<half> and a half)? (?:ago|back|before now)`, needs: " ago| back| before now", read: readAgo},
 		{pattern: `(?:past|last|previous|recent) (?P<n>{num}) (?P<unit>{unit})s`, read: func(m *match) []stretch {
 			_, n := amount(m.get("n"))
 			return m.rolling(n, m.get("unit"), .9)
 		}},
-		{pattern: `in (?P<n>{num}) (?P<unit>day|week|month|year|decade)s?(?:'? time)?|(?P<n2>{num}) (?P<unit2>day|week|month|year)s? (?:from now|from today)`, needs: "in |from now|from today", read: readIn},
-		{pattern: `(?:on|since|by|before|after|until) the (?P<d>\d{1,2})(?:st|nd|rd|th)(?: of (?P<rel>last|this|next) month)?`, read: readDayOfMonth},
+		{pattern: `in (?P<n>{num}) (?P<unit>day|week|month|year|decade)s?(?:'? time)?|(?P<n2>{num}) (?P<unit2>day|week|` +
+			`month|year)s? (?:from now|from today)`, needs: "in |from now|from today", read: readIn},
+		{pattern: `(?:on|since|by|before|after|until) the (?P<d>\d{1,2})(?:st|nd|rd|th)(?: of (?P<rel>last|this|` +
+			`next) month)?`, read: readDayOfMonth},
 		{pattern: phrasePattern(), read: readPhrase},
 	}
 }
@@ -190,7 +203,8 @@ func (m *match) item() (yearly, bool) {
 // englishDate reads 8 May, the eighth of May, May 8th, May 3-5, May.
 func englishDate(s string) (yearly, bool) {
 	month, list, worded := 0, []int{}, false
-	for _, word := range strings.FieldsFunc(strings.ReplaceAll(s, "twenty-", "twenty_"), func(r rune) bool { return r == ' ' || r == '-' || r == '.' }) {
+	for _, word := range strings.FieldsFunc(strings.ReplaceAll(s, "twenty-", "twenty_"),
+		func(r rune) bool { return r == ' ' || r == '-' || r == '.' }) {
 		word = strings.Replace(word, "_", "-", 1)
 		if n := monthOf([]byte(word)); n > 0 {
 			month = n
@@ -206,11 +220,13 @@ func englishDate(s string) (yearly, bool) {
 	return item, ok
 }
 
-// longMonths are those whose names are neither words, nor people, when they are written out; their abbreviations pass too.
+// longMonths are those whose names are neither words, nor people, when they are written out; their abbreviations pass
+// too.
 var longMonths = map[int]bool{1: true, 2: true, 7: true, 9: true, 10: true, 11: true, 12: true}
 
 var (
-	intro  = regexp.MustCompile(`\b(?:in|of|since|until|till|by|before|after|during|through|throughout|around|over|from|between|on)(?: the)? (?:the )?$`)
+	intro = regexp.MustCompile(`\b(?:in|of|since|until|till|by|before|after|during|through|throughout|around|over|from|` +
+		`between|on)(?: the)? (?:the )?$`)
 	faint  = regexp.MustCompile(`\b(?:of|by|before|after|from|on)(?: the)? $`)
 	ranged = regexp.MustCompile(`\b(?:to|and|through|until) (?:the )?$`)
 )
@@ -228,7 +244,8 @@ func (m *match) introduced(weight *float64) bool {
 }
 
 var (
-	afterMay    = regexp.MustCompile(`^(?:$|[?.!,;:)"'-]|\s+(?:in|at|on|when|with|for|to|and|until|before|after|did|do|was|were|last|this|i|we|he|she|they|[^a-z\s])\b)`)
+	afterMay = regexp.MustCompile(`^(?:$|[?.!,;:)"'-]|\s+(?:in|at|on|when|with|for|to|and|until|before|after|did|do|` +
+		`was|were|last|this|i|we|he|she|they|[^a-z\s])\b)`)
 	afterSpring = regexp.MustCompile(`^ (?:water|onion|roll|chicken|clean|loaded|mattress|board)`)
 	afterFall   = regexp.MustCompile(`^ (?:of|down|off|apart|asleep|behind|out|over|short|in love|for|into)\b`)
 )
@@ -250,7 +267,8 @@ func (m *match) misread(year int) bool {
 }
 
 var (
-	inYear    = regexp.MustCompile(`(?:\b(?:in|during|since|of|from|until|till|before|after|around|throughout|year|through|by|early|mid|late|about|back to) (?:the )?(?:year )?|\bmid-)$`)
+	inYear = regexp.MustCompile(`(?:\b(?:in|during|since|of|from|until|till|before|after|around|throughout|year|` +
+		`through|by|early|mid|late|about|back to) (?:the )?(?:year )?|\bmid-)$`)
 	ownYear   = regexp.MustCompile(`\b(?:the|my|our|his|her|their) $`)
 	afterYear = regexp.MustCompile(`^ [a-z]`)
 )
@@ -297,7 +315,8 @@ var within = regexp.MustCompile(`\b(?:in|over|during|within|for) $`)
 // readUnit reads last week by the calendar, and "over the last week" as the seven days up to now.
 func readUnit(m *match) []stretch {
 	rel, unit := m.get("rel"), m.get("unit")
-	if rel == "past" || rel == "this past" && unit != "weekend" || rel == "last" && m.get("the") != "" && within.MatchString(m.before()) {
+	if rel == "past" || rel == "this past" && unit != "weekend" ||
+		rel == "last" && m.get("the") != "" && within.MatchString(m.before()) {
 		if unit != "weekend" && unit != "quarter" {
 			return m.rolling(1, unit, .9)
 		}
@@ -335,7 +354,8 @@ func readBeforeLast(m *match) []stretch {
 	return sure(from, to, 1)
 }
 
-// weekday returns the day of the week that is meant. The last one is the latest before today, the next one is next week's.
+// weekday returns the day of the week that is meant. The last one is the latest before today, the next one is next
+// week's.
 func (w *moment) weekday(name string, which int) time.Time {
 	i := (weekdayOf([]byte(name)) + 6) % 7 // from Monday
 	t := days(w.monday(0), i)

@@ -18,15 +18,17 @@ type knownDate struct {
 }
 
 var (
-	knownWords = regexp.MustCompile(`\b(?:birthday|bday|birth date|date of birth|dob|born|wedding anniversary|anniversary|married|got married|wedding day)\b|` +
+	knownWords = regexp.MustCompile(`\b(?:birthday|bday|birth date|date of birth|dob|born|wedding anniversary|anniversary|` +
+		`married|got married|wedding day)\b|` +
 		`出生|生日|诞生日|生まれ|(?:结婚)?(?:纪念|记念)日|结婚于`)
 	knownStop   = regexp.MustCompile(`[\n;。；!?！？]|\.\s`)
 	knownOther  = regexp.MustCompile(`party|gift|present|dinner|cake|trip|card|聚会|礼物|派对|蛋糕|moved|started|joined`)
-	knownBefore = regexp.MustCompile(`^[\s,(]*(?:is|was|are|on|は|が|是|,|，)?\s*(?:(?:the|my|your|our|his|her|their|[\p{L}]+'s)\s*)?(?:[^\s,，]{0,4}[的の])?[我你您她他]?(?:user's )?$`)
+	knownBefore = regexp.MustCompile(`^[\s,(]*(?:is|was|are|on|は|が|是|,|，)?\s*(?:(?:the|my|your|our|his|her|their|` +
+		`[\p{L}]+'s)\s*)?(?:[^\s,，]{0,4}[的の])?[我你您她他]?(?:user's )?$`)
 )
 
-// knownDates finds the birthdays and anniversaries that texts tell of, blocks of the working context for example: "birthday is
-// May 3", "born on 3 May 1990", "生日是5月3日". A date that can be read both ways gives both.
+// knownDates finds the birthdays and anniversaries that texts tell of, blocks of the working context for example:
+// "birthday is May 3", "born on 3 May 1990", "生日是5月3日". A date that can be read both ways gives both.
 func knownDates(texts ...string) []knownDate {
 	var list []knownDate
 	for _, text := range texts {
@@ -55,7 +57,8 @@ func knownIn(text string) []knownDate {
 		}
 		head, tail = strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")
 		kind := "birthday"
-		if word := text[loc[0]:loc[1]]; strings.Contains(word, "anniv") || strings.Contains(word, "marr") || strings.Contains(word, "wedding") ||
+		if word := text[loc[0]:loc[1]]; strings.Contains(word, "anniv") || strings.Contains(word, "marr") ||
+			strings.Contains(word, "wedding") ||
 			strings.Contains(word, "念日") || strings.Contains(word, "结婚") {
 			kind = "anniversary"
 		}
@@ -66,8 +69,8 @@ func knownIn(text string) []knownDate {
 	return list
 }
 
-// dateBeside returns the readings of the first date behind the word, else of the last one before it, if nothing of another
-// matter stands between.
+// dateBeside returns the readings of the first date behind the word, else of the last one before it, if nothing of
+// another matter stands between.
 func dateBeside(head, tail string) []date {
 	for _, f := range datesIn(tail) {
 		if gap := tail[:f.start]; len(gap) <= farKnown && !knownOther.MatchString(gap) && !knownWords.MatchString(gap) {
@@ -100,13 +103,16 @@ func (f find) dates() []date {
 }
 
 var (
-	possessor = regexp.MustCompile(`(?:([\p{L}]+)'s? (?:[a-z]+ )?|\b(my|our|his|her|their|your|the) |([\p{L}]+) (?:was|is|were) )(?:\d+(?:st|nd|rd|th) |(?:last|next|this) )?$`)
-	hanOwner  = regexp.MustCompile(`([^\s\pP我你您她他们是在说的のは]{1,6})(?:的|の|是|于|は)?$`)
-	kin       = map[string]string{
+	possessor = regexp.MustCompile(`(?:([\p{L}]+)'s? (?:[a-z]+ )?|\b(my|our|his|her|their|your|the) |([\p{L}]+) (?:was|is|` +
+		`were) )(?:\d+(?:st|nd|rd|th) |(?:last|next|this) )?$`)
+	hanOwner = regexp.MustCompile(`([^\s\pP我你您她他们是在说的のは]{1,6})(?:的|の|是|于|は)?$`)
+	kin      = map[string]string{
 		"mom": "mother", "mum": "mother", "mommy": "mother", "妈妈": "mother", "妈": "mother", "母亲": "mother", "母": "mother",
 		"dad": "father", "爸爸": "father", "爸": "father", "父亲": "father", "父": "father",
-		"妻子": "wife", "老婆": "wife", "太太": "wife", "妻": "wife", "丈夫": "husband", "老公": "husband", "先生": "husband", "夫": "husband",
-		"儿子": "son", "女儿": "daughter", "娘": "daughter", "息子": "son", "she": "", "he": "", "they": "", "i": "", "user": "", "用户": "", "who": "",
+		"妻子": "wife", "老婆": "wife", "太太": "wife", "妻": "wife", "丈夫": "husband", "老公": "husband", "先生": "husband",
+		"夫":  "husband",
+		"儿子": "son", "女儿": "daughter", "娘": "daughter", "息子": "son", "she": "", "he": "", "they": "", "i": "",
+		"user": "", "用户": "", "who": "",
 	}
 )
 
@@ -127,8 +133,8 @@ func owner(head string) string {
 	return name
 }
 
-// anniversaries returns when the known day was that a match names, by each of its readings: "my birthday", "mom's 60th birthday",
-// "our anniversary". Where the question names nobody and the blocks only somebody, that one is a guess.
+// anniversaries returns when the known day was that a match names, by each of its readings: "my birthday", "mom's 60th
+// birthday", "our anniversary". Where the question names nobody and the blocks only somebody, that one is a guess.
 func (m *match) anniversaries() []stretch {
 	word := m.get("known")
 	if word == "" {

@@ -104,8 +104,8 @@ func (w *moment) pick(year, which int, at func(int) (from, to time.Time)) (from,
 	return seek(y+1, -1, whichLast-which, at, func(from, to time.Time) bool { return !to.After(w.today) })
 }
 
-// seek goes through the years from one on and returns the first occasion that is good, after skipping some. Eight years may lie
-// between leap years.
+// seek goes through the years from one on and returns the first occasion that is good, after skipping some. Eight years
+// may lie between leap years.
 func seek(year, step, skip int, at func(int) (from, to time.Time), good func(from, to time.Time) bool) (from, to time.Time) {
 	for n := range 12 {
 		if from, to = at(year + n*step); !from.IsZero() && good(from, to) {
@@ -171,7 +171,8 @@ func months(month, n int) yearly {
 // seasons by their words in all languages; in pattern form for the East, where 夏 alone is many things.
 var seasons = words[int]("spring:3 springtime:3 summer:6 summertime:6 autumn:9 fall:9 winter:12 wintertime:12 春:3 夏:6 秋:9 冬:12")
 
-// holiday has a date; or a day of the week, the nth in its month; or a date in the lunar table. It may begin some days off.
+// holiday has a date; or a day of the week, the nth in its month; or a date in the lunar table. It may begin some days
+// off.
 type holiday struct {
 	names      string // in plain form, | between
 	month, day int
@@ -213,9 +214,9 @@ var holidays = []holiday{
 	{names: "mid-autumn festival|moon festival|中秋节|中秋", lunar: 3},
 }
 
-// lunarDates are month and day of the first of the first, the fifth of the fifth and the fifteenth of the eighth month of the
-// Chinese calendar from 2000 to 2040. Three implementations of that calendar agree on them; a fourth, ICU's, says a day earlier
-// for the new year of 2030 and a day later for that of 2027.
+// lunarDates are month and day of the first of the first, the fifth of the fifth and the fifteenth of the eighth month
+// of the Chinese calendar from 2000 to 2040. Two implementations of that calendar agree on all of them, and the true moon and sun on all but those after the leap month of 2033, which has
+// rules of its own. ICU says a day less for the new year of 2030 and a day more for that of 2027; the moon does not.
 const lunarDates = `
 020506060912 012406251001 021206150921 020106040911 012206220928 020906110918 012905311006
 021806190925 020706080914 012605281003 021406160922 020306060912 012306230930 021006120919
@@ -275,8 +276,8 @@ func holidayNamed(name string) (yearly, bool) {
 	return yearly{}, false
 }
 
-// amount reads a number of units: digits, words, or a guess like "a few", of which it returns the least and the most. At most
-// maxAmount; zero is no number.
+// amount reads a number of units: digits, words, or a guess like "a few", of which it returns the least and the most. At
+// most maxAmount; zero is no number.
 func amount(s string) (lo, hi float64) {
 	s = strings.TrimSpace(s)
 	if a, b, ok := strings.Cut(s, " or "); ok {
@@ -406,8 +407,8 @@ func (w *moment) shift(n float64, word string) (t time.Time, ok bool) {
 	return days(w.today, int(n*length)), true
 }
 
-// away returns the stretch that lies lo to hi units from now, the units' own vagueness around it: half of one, at least the day.
-// Sign is -1 for ago.
+// away returns the stretch that lies lo to hi units from now, the units' own vagueness around it: half of one, at least
+// the day. Sign is -1 for ago.
 func (w *moment) away(lo, hi float64, word string, sign float64, weight float64) []stretch {
 	near, ok := w.shift(sign*lo, word)
 	far, ok2 := w.shift(sign*hi, word)
