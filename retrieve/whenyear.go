@@ -215,8 +215,9 @@ var holidays = []holiday{
 }
 
 // lunarDates are month and day of the first of the first, the fifth of the fifth and the fifteenth of the eighth month
-// of the Chinese calendar from 2000 to 2040. Two implementations of that calendar agree on all of them, and the true moon and sun on all but those after the leap month of 2033, which has
-// rules of its own. ICU says a day less for the new year of 2030 and a day more for that of 2027; the moon does not.
+// of the Chinese calendar from 2000 to 2040. Two implementations of that calendar agree on all of them, and the true moon
+// and sun on all but those after the leap month of 2033, which has rules of its own. ICU says a day less for the new
+// year of 2030 and a day more for that of 2027; the moon does not.
 const lunarDates = `
 020506060912 012406251001 021206150921 020106040911 012206220928 020906110918 012905311006
 021806190925 020706080914 012605281003 021406160922 020306060912 012306230930 021006120919
