@@ -18,17 +18,18 @@ type side struct {
 // pair is two texts side by side.
 type pair struct {
 	a, b   side
-	lower  map[uint64]bool // stems that stand somewhere without a capital: no names
+	cased  map[uint64]bool // whether a stem always has a capital, of those whose case tells
 	count  map[uint64][2]int32
 	shared int // weight of what a has in common with b
 }
 
 func newPair(a, b *reading) *pair {
-	p := &pair{a: side{reading: a}, b: side{reading: b}, lower: map[uint64]bool{}, count: make(map[uint64][2]int32, len(a.units))}
+	p := &pair{a: side{reading: a}, b: side{reading: b}, cased: make(map[uint64]bool, len(a.units)), count: make(map[uint64][2]int32, len(a.units))}
 	for _, s := range []*side{&p.a, &p.b} {
 		for i := range s.units {
-			if u := &s.units[i]; !u.capital {
-				p.lower[u.base] = true
+			if u := &s.units[i]; u.sense == senseContent && !s.shouts {
+				all, known := p.cased[u.base]
+				p.cased[u.base] = u.capital && (all || !known)
 			}
 		}
 	}
@@ -50,11 +51,9 @@ func newPair(a, b *reading) *pair {
 	return p
 }
 
-// named reports whether a unit is a name: it is written with a capital wherever the two texts have it. Names are equal
-// to the letter, other words by their stems.
-func (p *pair) named(u *unit) bool {
-	return u.capital && u.sense == senseContent && !p.lower[u.base]
-}
+// named reports whether a unit is a name: it is written with a capital wherever the case tells. Names are equal to the
+// letter, other words by their stems.
+func (p *pair) named(u *unit) bool { return u.capital && u.sense == senseContent && p.cased[u.base] }
 
 // findExtra collects the units that stand more often here than on the other side.
 func (s *side) findExtra(count map[uint64][2]int32, other int) {

@@ -39,6 +39,7 @@ type reading struct {
 	lower  string // the same in lower case
 	units  []unit
 	weight int
+	shouts bool // all in capitals: which words are names can't be seen
 }
 
 // reader takes texts apart. Its zero value is ready; it is scratch space.
@@ -66,6 +67,7 @@ func (r *reader) read(text string) *reading {
 		r.piece(piece)
 	}
 	r.out.shown, r.out.lower = string(r.allShown), string(r.allLower)
+	r.out.shouts = !strings.ContainsFunc(r.out.shown, unicode.IsLower)
 	for i := range r.out.units {
 		r.out.weight += int(r.out.units[i].weight)
 	}
@@ -290,7 +292,7 @@ func (r *reader) word(i int) {
 		first, _ := utf8.DecodeRune(r.shown[t.start:])
 		u.capital = unicode.IsUpper(first) || unicode.IsTitle(first)
 	}
-	if n := len(r.out.units); u.capital && n > 1 && r.out.units[n-2].capital && !r.opens(i) {
+	if n := len(r.out.units); u.capital && i > 0 && n > 1 && r.out.units[n-2].capital && t.start == s.tokens[i-1].end+1 {
 		u.weight = 3 // a name counts little more for having several words
 	}
 	if u.capital && r.opens(i) && strings.HasSuffix(string(w), "ly") {
