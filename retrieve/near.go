@@ -58,11 +58,13 @@ const (
 	maxPiece     = 80  // bytes of a piece that is shown
 	nearScore    = .75 // least score of texts that are Near
 	conflictLow  = .5  // least score of a Conflict between short texts, up to shortWeight
+	conflictWord = .6  // least score where a common word differs: who likes coffee may like tea
 	conflictHigh = .85 // and between long ones, from longWeight on
 	shortWeight  = 40
 	longWeight   = 200
-	richWeight   = 30 // texts that share this much may differ by one inserted word
-	oneWord      = 12
+	richWeight   = 40 // texts that share this much may differ by one inserted word
+	manyWords    = 8  // and by more words in one for so much that they share
+	oneWord      = 10
 )
 
 // Compare says how two texts relate, by their words alone: stems, numbers, dates, names and negations. Two texts that
@@ -93,7 +95,7 @@ func compare(a, b *reading) Likeness {
 	switch {
 	case changes == nil && l.Score >= nearScore && p.shared >= 10:
 		l.Relation = Near
-	case changes != nil && l.Score >= conflictScore(min(a.weight, b.weight)):
+	case changes != nil && p.only(changes, l.Score):
 		l.Relation, l.Diff = Conflict, changes[:min(len(changes), maxChanges)]
 	}
 	return l
@@ -107,8 +109,27 @@ func bound(light, heavy int) float64 {
 	return 2 * float64(light) / float64(light+heavy)
 }
 
-// conflictScore is the least score of a Conflict: one word of three may differ, but not one of three in a long text.
-func conflictScore(weight int) float64 {
+// only reports whether the changes are all that parts two texts of such a score, which is a conflict; where they are
+// many for the length, or one word of a few, the texts are just different.
+func (p *pair) only(changes []Change, score float64) bool {
+	weight := min(p.a.weight, p.b.weight)
+	names := 0
+	for _, c := range changes {
+		if c.Kind == ChangeName {
+			names++
+		}
+	}
+	if names > 1+weight/longWeight || len(changes) > 2+weight/(longWeight/2) {
+		return false
+	}
+	if p.common(changes) && score < conflictWord {
+		return false
+	}
 	share := float64(max(0, min(weight, longWeight)-shortWeight)) / (longWeight - shortWeight)
-	return conflictLow + share*(conflictHigh-conflictLow)
+	return score >= conflictLow+share*(conflictHigh-conflictLow)
+}
+
+// common reports whether the only change is from one common word to another, of a script that would show a name.
+func (p *pair) common(changes []Change) bool {
+	return len(changes) == 1 && changes[0].Kind == ChangeName && p.a.common() && p.b.common()
 }

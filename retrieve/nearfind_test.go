@@ -157,7 +157,7 @@ func repeats(r *rand.Rand, n int) (texts []string, what []inserted) {
 			in.denied, way = true, len(forms[0])-1
 		}
 		text := in.fact.say(way)
-		if r.IntN(3) == 0 {
+		if way != 2 && r.IntN(3) == 0 { // an inserted word in capitals might be a name
 			text = strings.ToUpper(text) + "  "
 		}
 		texts, what = append(texts, text), append(what, in)

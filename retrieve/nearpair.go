@@ -101,6 +101,16 @@ func (s *side) extraOf(as sense) int {
 	return n
 }
 
+// common reports whether all extra content of the side is common words of a script with capitals.
+func (s *side) common() bool {
+	for _, i := range s.extra {
+		if u := &s.units[i]; u.sense == sensePerson || u.sense == senseContent && (u.capital || !u.cased) {
+			return false
+		}
+	}
+	return true
+}
+
 // piece is a row of units of one kind that only one side has.
 type piece struct {
 	from, to int // units
@@ -122,14 +132,25 @@ func (p *pair) changes() []Change {
 // other's, or more of them than an insertion may bring.
 func (p *pair) substituted() bool {
 	a, b := p.wording(&p.a), p.wording(&p.b)
-	if a > 0 && b > 0 {
-		return true
+	if a == 0 || b == 0 {
+		return a > 0 && !p.inserted(&p.a, a) || b > 0 && !p.inserted(&p.b, b)
 	}
-	allowed := p.shared / 5
-	if p.shared >= richWeight {
-		allowed = max(allowed, oneWord)
+	return true
+}
+
+// inserted reports whether the extra words of a side, of such a weight, are few and no more than adjectives and the
+// like: neither names, which only capitals show, nor one thing more in a list.
+func (p *pair) inserted(s *side, weight int) bool {
+	if weight > max(p.shared/manyWords, oneWord) || p.shared < richWeight || s.shouts || s.whispers {
+		return false
 	}
-	return a+b > allowed
+	for _, i := range s.extra {
+		u := &s.units[i]
+		if u.sense == senseContent && !u.cased || adding[s.word(i)] {
+			return false
+		}
+	}
+	return true
 }
 
 // wording returns the weight of the extra content of a side. Names count whatever they weigh, pronouns where the other
@@ -175,13 +196,19 @@ func (p *pair) pieces(s *side, wordy bool) []piece {
 		if !tells {
 			continue
 		}
-		if n := len(list); n > 0 && list[n-1].to == i && list[n-1].kind == kind {
-			list[n-1].to++
+		if n := len(list); n > 0 && list[n-1].kind == kind && s.joins(list[n-1].to, i) {
+			list[n-1].to = i + 1
 			continue
 		}
 		list = append(list, piece{i, i + 1, kind})
 	}
 	return list
+}
+
+// joins reports whether a piece that ends at unit end goes on with unit i: with the next, or the one after that among
+// characters, of which two words may share one.
+func (s *side) joins(end, i int) bool {
+	return end == i || end == i-1 && !s.units[i].cased && !s.units[end-1].cased && s.units[end].weight < 10
 }
 
 func (p *pair) kind(u *unit, wordy bool) (kind ChangeKind, tells bool) {

@@ -31,15 +31,17 @@ type unit struct {
 	weight      uint16 // tenths of a content word
 	sense       sense
 	capital     bool // written with a capital first letter
+	cased       bool // of a script that has capitals
 }
 
 // reading is a text taken apart.
 type reading struct {
-	shown  string // the text in NFKC: what pieces are cut from
-	lower  string // the same in lower case
-	units  []unit
-	weight int
-	shouts bool // all in capitals: which words are names can't be seen
+	shown    string // the text in NFKC: what pieces are cut from
+	lower    string // the same in lower case
+	units    []unit
+	weight   int
+	shouts   bool // all in capitals: which words are names can't be seen
+	whispers bool // or without any
 }
 
 // reader takes texts apart. Its zero value is ready; it is scratch space.
@@ -67,6 +69,7 @@ func (r *reader) read(text string) *reading {
 		r.piece(piece)
 	}
 	r.out.shown, r.out.lower = string(r.allShown), string(r.allLower)
+	r.out.whispers = r.out.shown == r.out.lower
 	r.out.shouts = !strings.ContainsFunc(r.out.shown, unicode.IsLower)
 	for i := range r.out.units {
 		r.out.weight += int(r.out.units[i].weight)
@@ -254,8 +257,8 @@ func (r *reader) mixed(i int) {
 		r.add(t.start, t.end, s.text[t.start:t.split], senseNumber, 10)
 	default:
 		r.add(t.start, t.split, s.text[t.start:t.split], senseNumber, 10)
-		base, _ := s.forms(t.parts(s.text)[1])
-		r.add(t.split, t.end, base, senseContent, 10)
+		s.base = append(s.base[:0], unitWord...)
+		r.add(t.split, t.end, inflected(s.base), senseContent, 10)
 	}
 }
 
@@ -280,13 +283,14 @@ func (r *reader) word(i int) {
 	if s.namesMonth(i) || weekdayOf(w) >= 0 {
 		as = senseDate
 	}
-	base, _ := s.forms(t)
-	u := r.add(t.start, t.end, base, as, 10)
-	if t.ascii {
-		u.plain = hashOf(w)
-	} else {
-		s.apart, s.tmp = fold(s.apart[:0], s.tmp, w, t.class)
-		u.plain = hashOf(s.apart)
+	s.base = append(s.base[:0], w...)
+	if !t.ascii {
+		s.base, s.tmp = fold(s.base[:0], s.tmp, w, t.class)
+	}
+	u := r.add(t.start, t.end, s.base, as, 10)
+	u.cased = t.class == classLatin || t.class == classGreek || t.class == classCyrillic
+	if t.class == classLatin && plainLetters(s.base) {
+		u.base = hashOf(inflected(s.base))
 	}
 	if r.cased {
 		first, _ := utf8.DecodeRune(r.shown[t.start:])
@@ -298,6 +302,15 @@ func (r *reader) word(i int) {
 	if u.capital && r.opens(i) && strings.HasSuffix(string(w), "ly") {
 		u.sense, u.weight = senseFiller, senseFiller.weight()
 	}
+}
+
+// inflected returns a word without plural, past and -ing, in place. What the stemmer takes besides makes animals of
+// anime.
+func inflected(w []byte) []byte {
+	if len(w) <= 2 {
+		return w
+	}
+	return step5(step1c(step1b(step1a(w))))
 }
 
 // opens reports whether token i may have its capital from standing at the head of a sentence.

@@ -25,15 +25,16 @@ const keyNot = "\x01not"
 var (
 	nearWords = lexicon(map[sense]string{
 		// "key=word word" on one line gives the words that key.
-		senseNegation: keyNot + `=not no never none nobody nothing nowhere neither nor without cannot nt dont doesnt didnt isnt
+		senseNegation: keyNot + `=not no never none neither nor without cannot nt dont doesnt didnt isnt
 			arent wasnt werent wont wouldnt cant couldnt shouldnt hasnt havent hadnt aint mustnt neednt mightnt shant hardly
 			barely almost nearly nicht kein keine keinen nie niemals pas jamais nunca jamás нет не никогда;
-			used=used;former=former formerly;ex=ex`,
+			nobody;nothing;nowhere;used=used;former=former formerly;ex=ex;if=if unless would could might may maybe perhaps possibly should wish`,
 		sensePronoun: `1=i me my mine myself;1p=we us our ours ourselves;2=you your yours yourself yourselves;
 			3m=he him his himself;3f=she her hers herself;3p=they them their theirs themselves`,
+		senseContent: `out off up down`, // of verbs: to work out is not to work
 		senseFiller: `really very quite just currently now also still actually definitely indeed much lot lots so please note
 			remember basically certainly truly absolutely simply rather always usually generally well oh ok okay yes btw too
-			say says said mention mentioned mentions tell tells told however nowadays presently especially particularly`,
+			longer anymore yet say says said mention mentioned mentions tell tells told however nowadays presently especially particularly`,
 		senseStop: `gonna get gets got`,
 		sensePerson: `mother=mother mothers mom mum mama mothers;father=father fathers dad papa;sister=sister sisters;
 			brother=brother brothers;wife=wife;husband=husband;son=son sons;daughter=daughter daughters;friend=friend friends;
@@ -43,7 +44,7 @@ var (
 			dog=dog dogs;cat=cat cats;teacher=teacher;doctor=doctor`,
 		senseNumber: `0=zero;1=one;2=two;3=three;4=four;5=five;6=six;7=seven;8=eight;9=nine;10=ten;11=eleven;12=twelve;
 			13=thirteen;14=fourteen;15=fifteen;20=twenty;30=thirty;40=forty;50=fifty;100=hundred;1000=thousand;
-			once=once;twice=twice;half=half;dozen=dozen`,
+			once=once;twice=twice;half=half;dozen=dozen;more;less=less fewer;least;most`,
 		senseDate: `today;tomorrow;yesterday;tonight;next;last;previous;spring;summer;autumn=autumn fall;winter;morning;
 			afternoon;evening;night;noon;midnight;weekend=weekend weekends;
 			monday=mondays;tuesday=tuesdays;wednesday=wednesdays;thursday=thursdays;friday=fridays;saturday=saturdays;sunday=sundays`,
@@ -60,7 +61,7 @@ var (
 		senseStop: `的 了 是 在 有 吗 嗎 呢 吧 啊 呀 着 著 过 過 地 得 把 被 和 与 與 及 这 這 那 个 個 之 其 为 為 而 但 所以 因为
 			因為 于 於 对 對 会 會 要 还 還 又 再 才 只 位 名 种 種 们 們 不过 不過 不但 不仅 不僅 不管 无论 無論 是不是 会不会
 			要不要 不得不 一起 一样 一樣 一些 一下 一定 一切 一共 一边 一旦 一 一个 一個 一只 一隻 一位 一名 一种 一條 一条 因此
-			は が を に で と も の へ です ます でした ました だった ではあり では じゃあり じゃ している しています している ていた
+			は が を に で と も の へ です ます でした ました だった ではあり では じゃあり じゃ している しています していた でいる でいます でいた ている ていた
 			ています ている だけでなく だけではなく かもしれない かもしれません なければならない なければなりません があります がある`,
 		sensePerson: `妈=妈妈 媽媽 母亲 母親 母 はは 母さん;爸=爸爸 父亲 父親 父 ちち 父さん;姐=姐姐 姉;妹=妹妹 妹;哥=哥哥 兄;弟=弟弟 弟;
 			妻=妻子 老婆 太太 妻;夫=丈夫 老公 先生 夫;儿=儿子 兒子 息子;女儿=女儿 女兒 娘;朋友=朋友 友達 友人;同事=同事 同僚;老板=老板 老闆;
@@ -82,15 +83,19 @@ var (
 
 	// opposites turn a statement around where one side has a word of one set, the other side of the other.
 	opposites = [][2]map[string]bool{
-		{stopSet(`before`), stopSet(`after`)}, {stopSet(`more`), stopSet(`less fewer`)}, {stopSet(`above over up`), stopSet(`below under down`)},
+		{stopSet(`before`), stopSet(`after`)}, {stopSet(`above over up`), stopSet(`below under down`)},
 		{stopSet(`in on at over`), stopSet(`out off under below without`)}, {stopSet(`from`), stopSet(`to`)}, {stopSet(`for`), stopSet(`against`)},
-		{stopSet(`with`), stopSet(`without`)}, {stopSet(`all both each`), stopSet(`some few`)}, {stopSet(`most`), stopSet(`few some`)},
+		{stopSet(`with`), stopSet(`without`)}, {stopSet(`all both each`), stopSet(`some few`)},
+		{stopSet(`from`), stopSet(`in at on`)}, {stopSet(`did`), stopSet(`do does`)}, {stopSet(`had`), stopSet(`have has`)},
 		{stopSet(`am is are`), stopSet(`was were`)}, {stopSet(`am is are was were be been`), stopSet(`have has had`)},
 		{stopSet(`will`), stopSet(`was were did had`)}, {stopSet(`can could`), stopSet(`should must shall`)},
 		{stopSet(`always`), stopSet(`rarely seldom sometimes usually`)}, {stopSet(`this these here`), stopSet(`that those there`)},
-		{stopSet(`still`), stopSet(`once previously`)}, {stopSet(`再 还 還`), stopSet(`才`)}, {stopSet(`会 會 要`), stopSet(`了 过 過`)},
+		{stopSet(`still`), stopSet(`once previously`)}, {stopSet(`about will`), stopSet(`just already`)}, {stopSet(`再 还 還`), stopSet(`才`)}, {stopSet(`会 會 要`), stopSet(`了 过 過`)},
 		{stopSet(`です ます`), stopSet(`でした ました だった`)}, {stopSet(`这 這`), stopSet(`那`)}, {stopSet(`都 总是 總是`), stopSet(`有点 有點`)},
 	}
+
+	// adding are words that bring in one thing more.
+	adding = stopSet(`and or plus as 和 与 與 及 跟 还有 と や`)
 
 	// denying are prefixes that turn a word into its opposite.
 	denying = []string{"un", "in", "im", "ir", "il", "dis", "non", "mis"}
