@@ -319,6 +319,7 @@ func TestCompareLong(t *testing.T) {
 func FuzzCompare(f *testing.F) {
 	f.Add("I live in Paris", "I don't live in Berlin, 3pm -5% $7 2024-05-03", uint64(7))
 	f.Add("我不喜欢2023年5月3日的咖啡", "コーヒーが好きではありません。十二 ٣", uint64(1))
+	f.Add("Daily I eat in May", "I may eat in May daily", uint64(3))
 	f.Add("İ ﬁ ς don’t \xff\x00 e\u0301 ภาษา 한국어 👍🏽", "May will not. No. 1,000,000 a-b_c@d 8th v2", uint64(2))
 	f.Fuzz(func(t *testing.T, a, b string, seed uint64) {
 		if l := retrieve.Compare(a, a); l.Relation != retrieve.Same || l.Score != 1 {

@@ -295,7 +295,15 @@ func (s *side) grammar() []int {
 // moved returns a change where the words in common stand in another order that may say something else: nil where one
 // row of them moved past another, as a clause does from the end of a sentence to its head.
 func (p *pair) moved() []Change {
-	a, b := p.order(&p.a), p.order(&p.b)
+	loose := map[uint64]bool{} // by what a word is here or there: may is grammar, or a month
+	for _, s := range []*side{&p.a, &p.b} {
+		for i, k := range s.keys {
+			if as := s.units[i].sense; as == senseStop || as == senseFiller {
+				loose[k] = true
+			}
+		}
+	}
+	a, b := p.order(&p.a, loose), p.order(&p.b, loose)
 	head := 0
 	for head < len(a) && p.a.keys[a[head]] == p.b.keys[b[head]] {
 		head++
@@ -314,10 +322,10 @@ func (p *pair) moved() []Change {
 }
 
 // order returns the units of a side that both have equally often and whose order may tell.
-func (p *pair) order(s *side) []int {
+func (p *pair) order(s *side, loose map[uint64]bool) []int {
 	var list []int
 	for i, k := range s.keys {
-		if n := p.count[k]; n[0] == n[1] && s.units[i].sense != senseStop && s.units[i].sense != senseFiller {
+		if n := p.count[k]; n[0] == n[1] && !loose[k] {
 			list = append(list, i)
 		}
 	}

@@ -19,12 +19,11 @@ func (l lexeme) keyOf(word string) string {
 	return l.key
 }
 
-// keyNot is the key of all negations: in which words something is denied makes no difference, whether it is does.
-const keyNot = "\x01not"
+// keyNot is the key of plain negations: in which words something is denied makes no difference, whether it is does.
+const keyNot = "not"
 
 var (
 	nearWords = lexicon(map[sense]string{
-		// "key=word word" on one line gives the words that key.
 		senseNegation: keyNot + `=not no never none neither nor without cannot nt dont doesnt didnt isnt
 			arent wasnt werent wont wouldnt cant couldnt shouldnt hasnt havent hadnt aint mustnt neednt mightnt shant hardly
 			barely almost nearly nicht kein keine keinen nie niemals pas jamais nunca jamás нет не никогда;
@@ -102,17 +101,21 @@ var (
 )
 
 // lexicon reads lists of words: groups with semicolons between them, words with spaces, "key=" before the words that
-// share a key. A word without a key is its own.
+// share a key, which for numbers are the digits. A word without a key is its own.
 func lexicon(lists map[sense]string) map[string]lexeme {
 	words := map[string]lexeme{}
 	for as := senseContent; as <= senseNegation; as++ { // in order, so that the last list wins
 		for group := range strings.SplitSeq(lists[as], ";") {
 			key, rest, keyed := strings.Cut(group, "=")
-			if !keyed {
+			key = strings.TrimSpace(key)
+			switch {
+			case !keyed:
 				key, rest = "", group
+			case as != senseNumber:
+				key = "\x01" + key // not to be met in a text
 			}
 			for _, w := range strings.Fields(rest) {
-				words[w] = lexeme{strings.TrimSpace(key), as}
+				words[w] = lexeme{key, as}
 			}
 		}
 	}
