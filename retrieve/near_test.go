@@ -85,6 +85,7 @@ func TestCompareConflict(t *testing.T) {
 		// the same words in an order that says something else
 		{"I don't like tea but like coffee", "I like tea but don't like coffee", []retrieve.Change{
 			{A: "don't like tea", B: "like tea but don't", Kind: negation}}},
+		{"I drink not green tea but coffee", "I drink not coffee but green tea", nil},
 		{"John is Mary's father", "Mary is John's father", []retrieve.Change{{A: "John is Mary", B: "Mary is John", Kind: name}}},
 		{"The dog chased the cat", "The cat chased the dog", []retrieve.Change{{A: "dog chased the cat", B: "cat chased the dog", Kind: name}}},
 		{"I told him", "he told me", nil},

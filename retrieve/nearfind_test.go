@@ -2,6 +2,7 @@ package retrieve_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"memgpt/retrieve"
 )
@@ -72,6 +76,94 @@ func TestPiles(t *testing.T) {
 	for range 3 {
 		if got := piles(t, m); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestPilesKeepRivalsApart has two texts that are near to a third and not to each other.
+func TestPilesKeepRivalsApart(t *testing.T) {
+	m := newMemIndex()
+	for n, size := range []string{"big ", "", "small ", "  "} {
+		m.addPassage(passage(n+1, "My sister works as a nurse in a "+size+"hospital downtown", day(n)))
+	}
+	want := []string{"4 2 1 / ", "3 / 3-1"}
+	if got := piles(t, m); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	stop := errors.New("enough")
+	n := 0
+	err := searcher(t, m).Piles(t.Context(), "", "a", func(retrieve.Pile) error { n++; return stop })
+	if !errors.Is(err, stop) || n != 1 {
+		t.Errorf("after %d piles: %v", n, err)
+	}
+	m.kill("passage-1")
+	m.kill("passage-4")
+	if got, want := piles(t, m), []string{"3 2 / "}; !slices.Equal(got, want) {
+		t.Errorf("two left: got %q, want %q", got, want)
+	}
+	if err := searcher(t, m).Piles(t.Context(), "other", "a", func(p retrieve.Pile) error { return stop }); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+}
+
+// TestNearByRareWords holds that the rarest words of a long text name the candidates, not the commonest.
+func TestNearByRareWords(t *testing.T) {
+	m := newMemIndex()
+	r := rand.New(rand.NewPCG(7, 8))
+	log := func(n int) string {
+		words := strings.Fields(strings.Repeat("minutes of our weekly council meeting about roads parks schools water budget taxes lights harbour trees library police ", 2))
+		for k := range 6 {
+			words = slices.Insert(words, r.IntN(len(words)), fmt.Sprintf("topic%c%c%c", 'a'+n/26, 'a'+n%26, 'a'+k))
+		}
+		return strings.Join(words, " ")
+	}
+	first := log(0)
+	m.addPassage(passage(1, first, day(0)))
+	for n := 1; n < 200; n++ {
+		m.addPassage(passage(n+1, log(n), day(n)))
+	}
+	hits, err := searcher(t, m).Near(t.Context(), "", "a", first+", really", 5)
+	if err != nil || len(hits) != 1 || hits[0].ID != "passage-1" || hits[0].Likeness.Relation != retrieve.Near {
+		t.Errorf("%+v, %v", hits, err)
+	}
+}
+
+// TestPilesOfLongTexts has more text than is held at once.
+func TestPilesOfLongTexts(t *testing.T) {
+	m := newMemIndex()
+	for n := range 6 {
+		text := strings.Repeat(fmt.Sprintf("Word%d of the long text that it fills in part. ", n/2), 9000)
+		m.addPassage(passage(n+1, text+map[bool]string{true: "Really."}[n%2 == 1], day(n)))
+	}
+	if got, want := piles(t, m), []string{"2 1 / ", "4 3 / ", "6 5 / "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestNearInStore holds that a store's own index gives what the maps give.
+func TestNearInStore(t *testing.T) {
+	texts, _ := repeats(rand.New(rand.NewPCG(5, 6)), 150)
+	m := newMemIndex()
+	seen := map[string]bool{}
+	for n, text := range texts {
+		if key := retrieve.SameKey(text); !seen[key] {
+			seen[key] = true
+			m.addPassage(passage(n+1, text, day(n)))
+		}
+	}
+	db := m.store(t)
+	s, err := retrieve.New(retrieve.Config{Index: db, Store: db})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range texts[:40] {
+		got, err := s.Near(t.Context(), "", "a", text, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := searcher(t, m).Near(t.Context(), "", "a", text, 9)
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" || err != nil {
+			t.Errorf("%q: %v -maps +SQLite\n%s", text, err, d)
 		}
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 // Bounds of a search for piles.
 const (
-	pileSize    = 64       // different texts of a pile
-	pileRivals  = 4        // rivals a passage
-	pileChunk   = 256      // passages read at once
-	pileWords   = 1 << 20  // about the most words of those
-	pileReading = 64 << 20 // bytes of texts that are held taken apart
+	pileSize    = 64      // different texts of a pile
+	pileRivals  = 4       // rivals a passage
+	pileChunk   = 256     // passages read at once
+	pileWords   = 1 << 18 // about the most words of those
+	pileReading = 2 << 20 // bytes of texts that are held taken apart, which takes ten times as much
 )
 
 // Pile is what could be merged into one: passages of one owner that are the same or near to each other, each to each,
@@ -145,6 +145,9 @@ func (p *piler) ahead(doc int) []int {
 
 // load takes the texts of documents apart that aren't held. When too much is held, all of it is let go first.
 func (p *piler) load(ctx context.Context, docs []int) error {
+	if len(docs) == 0 {
+		return nil
+	}
 	if p.held > pileReading {
 		clear(p.texts)
 		p.held = 0
@@ -259,7 +262,7 @@ func (p *piler) join(doc, pile int, fresh bool) {
 func (p *piler) oppose(pile int, rivals []rivalry) {
 	for _, r := range rivals {
 		other := p.at[r.doc]
-		if other != pile && !p.opposed(pile, other) && !p.opposed(other, pile) {
+		if !p.opposed(pile, other) && !p.opposed(other, pile) {
 			p.piles[pile].rivals = append(p.piles[pile].rivals, r)
 		}
 	}
