@@ -32,7 +32,7 @@ type passageLine struct {
 	Text         string   `json:"text"`
 }
 
-func lineOf(p *memgpt.Passage, agent memgpt.Agent) passageLine {
+func passageLineOf(p *memgpt.Passage, agent memgpt.Agent) passageLine {
 	l := passageLine{ID: p.ID, Seq: p.Seq, Time: timeOf(inZone(p.Time, agent)), Source: p.Source, Heading: p.Heading, Position: p.Position,
 		Tags: p.Tags, SupersededBy: p.SupersededBy, Text: p.Text}
 	if !p.Deleted.IsZero() {
@@ -105,7 +105,7 @@ func (a *app) archiveList() *cobra.Command {
 }
 
 func (a *app) printPassage(p *memgpt.Passage, agent memgpt.Agent, asJSON bool, text string) error {
-	line := lineOf(p, agent)
+	line := passageLineOf(p, agent)
 	if asJSON {
 		return writeJSON(a.out, line)
 	}
