@@ -21,10 +21,18 @@ type line struct {
 	Heading      string         `json:"heading,omitempty"`
 	SupersededBy string         `json:"superseded_by,omitempty"`
 	Calls        []madeCall     `json:"calls,omitempty"`
+	Differs      []difference   `json:"differs,omitempty"`
 	Text         string         `json:"text"`
 	Cut          bool           `json:"cut,omitempty"`
 	Offset       *int           `json:"offset,omitempty"`
 	Length       int            `json:"length,omitempty"` // of the whole text, in characters
+}
+
+// difference is a fact in which a passage differs from the one that was just stored.
+type difference struct {
+	Kind  string `json:"kind"`
+	Here  string `json:"new"`
+	There string `json:"stored"`
 }
 
 // madeCall is a call in an assistant's message.

@@ -47,6 +47,26 @@ func (s *Searcher) Near(ctx context.Context, tenant, owner, text string, limit i
 	return hits[:min(len(hits), max(limit, 0))], nil
 }
 
+// Alike is Near for whoever is to decide about a new text: without what is the same, and with facts in plain words.
+func (s *Searcher) Alike(ctx context.Context, tenant, owner, text string, limit int) ([]tool.Alike, error) {
+	near, err := s.Near(ctx, tenant, owner, text, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	var list []tool.Alike
+	for _, h := range near {
+		if h.Likeness.Relation == Same || len(list) == limit {
+			continue
+		}
+		a := tool.Alike{Hit: h.Hit}
+		for _, d := range h.Likeness.Diff {
+			a.Differs = append(a.Differs, tool.Difference{Kind: string(d.Kind), Here: d.A, There: d.B})
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
 // likenesses compares a text with the candidates that are left and returns those that are close, best first.
 func likenesses(key string, own *reading, candidates []*tool.Hit) []NearHit {
 	var hits []NearHit

@@ -67,6 +67,8 @@ type Memory interface {
 
 	// Insert stores a passage. Where the same text is stored already, it returns that one and false.
 	Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error)
+	// Alike returns stored passages that say what a text says in other words, or the same but for facts; best first.
+	Alike(ctx context.Context, text string) ([]Alike, error)
 	// Supersede stores a passage that replaces others.
 	Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error)
 	// Delete takes a passage out of results and counts.
@@ -151,4 +153,20 @@ type Hit struct {
 // Searcher finds texts.
 type Searcher interface {
 	Search(ctx context.Context, q Query) (Hits, error)
+	// Alike returns passages of an owner that say what a text says in other words, or the same but for facts; at most
+	// limit, best first, the newer first among equals.
+	Alike(ctx context.Context, tenant, owner, text string, limit int) ([]Alike, error)
+}
+
+// Alike is a passage that resembles a text.
+type Alike struct {
+	Hit
+	Differs []Difference // the facts in which they differ; none where it is the same in other words
+}
+
+// Difference is a number, a date, a name or a negation that one text has and the other has otherwise or not.
+type Difference struct {
+	Kind  string // number, date, name or negation
+	Here  string // in the text; "" where it has none
+	There string // in the passage
 }

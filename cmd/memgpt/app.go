@@ -75,7 +75,7 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
 		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: memtool.System,
+		System: memtool.System, Normalize: retrieve.SameKey,
 	})
 }
 
