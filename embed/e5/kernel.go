@@ -8,9 +8,9 @@ type kernel struct {
 
 	// multiply writes to dst, in rows of stride, the product of a tile of quantized tokens and some panels of a matrix.
 	multiply func(dst []float32, stride int, panels []byte, bias []float32, t tile, blocks int)
-	// quantize writes a row as bytes, a block of 32 every 32*step bytes, and for each block -8 times the sum of its bytes to
-	// every step-th place of corr. It returns the scale: the row's greatest absolute value / 127.
-	quantize func(q []int8, corr []int32, step int, row []float32) float32
+	// quantize writes a row as bytes, a block of 32 every 32*step bytes, and for each block to every step-th place -8 times the
+	// sum of its bytes (corr) and what a byte of 1 stands for (scale): its greatest absolute value / 127.
+	quantize func(q []int8, corr []int32, scale []float32, step int, row []float32)
 	// gelu replaces each x by x/2 (1 + erf(x / sqrt 2)).
 	gelu func(x []float32)
 	// addNorm replaces each row of x by the layer norm of x + y. Rows are as long as the norm's weight.
@@ -20,7 +20,7 @@ type kernel struct {
 	attend func(out, qkv []float32, hidden, n int, b *buffers)
 }
 
-// quantized are rows of activations as bytes with a scale for each row, in tiles of some tokens. Within a tile the blocks
+// quantized are rows of activations as bytes with a scale for each block, in tiles of some tokens. Within a tile the blocks
 // of all its tokens lie side by side, as multiply reads them.
 type quantized struct {
 	bytes []int8
@@ -28,7 +28,8 @@ type quantized struct {
 	scale []float32
 }
 
-// tile is the part of quantized that holds n tokens. Block b of token t is at bytes[32*(b*n+t)], its sum at corr[b*n+t].
+// tile is the part of quantized that holds n tokens. Block b of token t is at bytes[32*(b*n+t)], its
+// sum at corr[b*n+t], its scale at scale[b*n+t].
 type tile struct {
 	bytes []int8
 	corr  []int32
@@ -39,13 +40,13 @@ type tile struct {
 func (q *quantized) resize(tokens, cols int) {
 	q.bytes = sized(q.bytes, tokens*cols, 0)
 	q.corr = sized(q.corr, tokens*cols/blockSize, 0)
-	q.scale = sized(q.scale, tokens, 0)
+	q.scale = sized(q.scale, tokens*cols/blockSize, 0)
 }
 
 // tile returns the tile of tokens from to to, of rows of cols.
 func (q *quantized) tile(from, to, cols int) tile {
 	blocks := cols / blockSize
-	return tile{q.bytes[from*cols : to*cols], q.corr[from*blocks : to*blocks], q.scale[from:to], to - from}
+	return tile{q.bytes[from*cols : to*cols], q.corr[from*blocks : to*blocks], q.scale[from*blocks : to*blocks], to - from}
 }
 
 // panelChunk is how many bytes of panels are multiplied with all tokens before the next: they stay in the first cache.
@@ -72,6 +73,6 @@ func (b *buffers) multiply(k kernel, dst []float32, m *matrix, x []float32) {
 
 func (b *buffers) quantizeTile(k kernel, t tile, x []float32, cols int) {
 	for i := range t.n {
-		t.scale[i] = k.quantize(t.bytes[blockSize*i:], t.corr[i:], t.n, x[i*cols:(i+1)*cols])
+		k.quantize(t.bytes[blockSize*i:], t.corr[i:], t.scale[i:], t.n, x[i*cols:(i+1)*cols])
 	}
 }

@@ -211,7 +211,7 @@ type buffers struct {
 }
 
 // slack is how many rows a kernel may write past the last token.
-const slack = 4
+const slack = 16
 
 func (b *buffers) resize(h *header, tokens int) {
 	b.tokens = tokens
@@ -224,7 +224,7 @@ func (b *buffers) resize(h *header, tokens int) {
 	b.qkv = sized(b.qkv, tokens*3*h.hidden, slack*3*h.hidden)
 	b.wide = sized(b.wide, tokens*max(h.ffn, h.hidden), slack*h.hidden)
 	b.quant.resize(tokens, max(h.ffn, h.hidden))
-	b.scores = sized(b.scores, (headDim+1+slack)*(longest+2*panelRows), 0)
+	b.scores = sized(b.scores, (headDim+1+4)*(longest+32), 0)
 }
 
 // sized returns a slice of n with room for more behind it, s itself where that is large enough.
