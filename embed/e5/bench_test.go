@@ -3,6 +3,7 @@ package e5
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // shortText is of some 15 tokens; mixedTexts are 32 texts of 12 to some 200.
@@ -50,14 +51,18 @@ func benchmarkEmbed(b *testing.B, k kernel, texts []string) {
 		b.Fatal(err)
 	}
 	began := cpuTime()
+	best := time.Hour
 	for b.Loop() {
+		start := time.Now()
 		if _, err := e.Embed(b.Context(), texts, false); err != nil {
 			b.Fatal(err)
 		}
+		best = min(best, time.Since(start))
 	}
 	used := cpuTime() - began
 	b.ReportMetric(float64(used.Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(float64(tokens)*float64(b.N)/max(used.Seconds(), 1e-9), "tokens/cpu-s")
+	b.ReportMetric(float64(best.Microseconds())/1000, "best-ms")
 	b.ReportMetric(float64(tokens), "tokens")
 }
 

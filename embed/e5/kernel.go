@@ -15,8 +15,8 @@ type kernel struct {
 	gelu func(x []float32)
 	// addNorm replaces each row of x by the layer norm of x + y. Rows are as long as the norm's weight.
 	addNorm func(x, y []float32, n lineNorm, epsilon float32)
-	// attend computes one head of a text of n tokens: out (rows of hidden) = softmax(q k / sqrt 32) v. q, k and v lie in rows of
-	// 3 hidden, hidden apart.
+	// attend computes one head of a text of n tokens: out (rows of hidden) = softmax(q k / sqrt 32) v. q, k and v lie in
+	// rows of qkvWidth, hidden apart.
 	attend func(out, qkv []float32, hidden, n int, b *buffers)
 }
 
@@ -52,8 +52,8 @@ func (q *quantized) tile(from, to, cols int) tile {
 // panelChunk is how many bytes of panels are multiplied with all tokens before the next: they stay in the first cache.
 const panelChunk = 28 << 10
 
-// multiply writes the product of rows x and the matrix to dst.
-func (b *buffers) multiply(k kernel, dst []float32, m *matrix, x []float32) {
+// multiply writes the product of rows x and the matrix to dst, whose rows are stride apart.
+func (b *buffers) multiply(k kernel, dst []float32, stride int, m *matrix, x []float32) {
 	tiles := (b.tokens + k.tile - 1) / k.tile
 	border := func(i int) int { return b.tokens * i / tiles } // tiles of nearly the same size
 	for i := range tiles {
@@ -65,7 +65,7 @@ func (b *buffers) multiply(k kernel, dst []float32, m *matrix, x []float32) {
 	for p := 0; p < m.rows/panelRows; p += chunk {
 		end := min(p+chunk, m.rows/panelRows)
 		for i := range tiles {
-			k.multiply(dst[border(i)*m.rows+p*panelRows:], m.rows, m.panels[p*panel:end*panel], m.bias[p*panelRows:end*panelRows],
+			k.multiply(dst[border(i)*stride+p*panelRows:], stride, m.panels[p*panel:end*panel], m.bias[p*panelRows:end*panelRows],
 				b.quant.tile(border(i), border(i+1), m.cols), blocks)
 		}
 	}

@@ -166,17 +166,17 @@ func (n *network) embed(b *buffers, s span, ids []uint32) {
 // forward runs a layer over all tokens; only attention looks at each text alone.
 func (n *network) forward(l *layer, b *buffers) {
 	k, h := n.kernel, n.hidden
-	b.multiply(k, b.qkv, &l.qkv, b.x)
+	b.multiply(k, b.qkv, qkvWidth(h), &l.qkv, b.x)
 	for _, s := range b.texts {
 		for head := range n.heads {
-			k.attend(b.y[s.from*h+head*headDim:], b.qkv[s.from*3*h+head*headDim:], h, s.to-s.from, b)
+			k.attend(b.y[s.from*h+head*headDim:], b.qkv[s.from*qkvWidth(h)+head*headDim:], h, s.to-s.from, b)
 		}
 	}
-	b.multiply(k, b.wide, &l.ao, b.y)
+	b.multiply(k, b.wide, h, &l.ao, b.y)
 	k.addNorm(b.x, b.wide[:len(b.x)], l.ln1, n.epsilon)
-	b.multiply(k, b.wide, &l.fi, b.x)
+	b.multiply(k, b.wide, n.ffn, &l.fi, b.x)
 	k.gelu(b.wide)
-	b.multiply(k, b.y, &l.fo, b.wide)
+	b.multiply(k, b.y, h, &l.fo, b.wide)
 	k.addNorm(b.x, b.y, l.ln2, n.epsilon)
 }
 
@@ -203,7 +203,7 @@ func (n *network) mean(rows []float32) []float32 {
 type buffers struct {
 	texts  []span
 	x, y   []float32 // hidden wide
-	qkv    []float32 // 3 hidden wide
+	qkv    []float32 // qkvWidth wide
 	wide   []float32 // as wide as the feed-forward layer
 	quant  quantized
 	scores []float32 // four rows of scores for attention, and what else a kernel wants there
@@ -221,11 +221,15 @@ func (b *buffers) resize(h *header, tokens int) {
 	}
 	b.x = sized(b.x, tokens*h.hidden, slack*h.hidden)
 	b.y = sized(b.y, tokens*h.hidden, slack*h.hidden)
-	b.qkv = sized(b.qkv, tokens*3*h.hidden, slack*3*h.hidden)
+	b.qkv = sized(b.qkv, tokens*qkvWidth(h.hidden), slack*qkvWidth(h.hidden))
 	b.wide = sized(b.wide, tokens*max(h.ffn, h.hidden), slack*h.hidden)
 	b.quant.resize(tokens, max(h.ffn, h.hidden))
 	b.scores = sized(b.scores, (headDim+1+4)*(longest+32), 0)
 }
+
+// qkvWidth is how far rows of queries, keys and values are apart: an odd number of cache lines, so that the rows of one head
+// spread over the whole cache.
+func qkvWidth(hidden int) int { return 3*hidden + 16 }
 
 // sized returns a slice of n with room for more behind it, s itself where that is large enough.
 func sized[T any](s []T, n, more int) []T {

@@ -143,12 +143,12 @@ func addNormPlain(x, y []float32, n lineNorm, epsilon float32) {
 }
 
 func attendPlain(out, qkv []float32, hidden, n int, b *buffers) {
-	scores := b.scores[:n]
+	scores, stride := b.scores[:n], qkvWidth(hidden)
 	for i := range n {
-		q := qkv[i*3*hidden:][:headDim]
+		q := qkv[i*stride:][:headDim]
 		top := float32(math.Inf(-1))
 		for j := range scores {
-			k := qkv[j*3*hidden+hidden:][:headDim]
+			k := qkv[j*stride+hidden:][:headDim]
 			sum := float32(0)
 			for d := range q {
 				sum += q[d] * k[d]
@@ -161,7 +161,7 @@ func attendPlain(out, qkv []float32, hidden, n int, b *buffers) {
 		for j, s := range scores {
 			w := float32(math.Exp(float64((s - top) * scoreFactor)))
 			total += w
-			v := qkv[j*3*hidden+2*hidden:][:headDim]
+			v := qkv[j*stride+2*hidden:][:headDim]
 			for d := range acc {
 				acc[d] += w * v[d]
 			}
