@@ -1,6 +1,7 @@
 package e5
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,13 @@ func BenchmarkShort(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	for _, k := range kernels() {
 		b.Run(k.name, func(b *testing.B) { benchmarkEmbed(b, k, mixedTexts(b)) })
+	}
+}
+
+// BenchmarkEqual embeds 32 short texts of one length.
+func BenchmarkEqual(b *testing.B) {
+	for _, k := range kernels() {
+		b.Run(k.name, func(b *testing.B) { benchmarkEmbed(b, k, slices.Repeat([]string{shortText}, 32)) })
 	}
 }
 

@@ -61,7 +61,7 @@ const (
 func attendBy(do func(out *float32, hidden int, q, keys *float32, padded int, values *float32, stride int, scores *float32, n int)) func(out, qkv []float32, hidden, n int, b *buffers) {
 	return func(out, qkv []float32, hidden, n int, b *buffers) {
 		padded := (n + attendKeys - 1) / attendKeys * attendKeys
-		stride := 3 * hidden
+		stride := qkvWidth(hidden)
 		keys, rest := b.scores[:(headDim+1)*padded], b.scores[(headDim+1)*padded:]
 		scores := rest[:attendQueries*padded]
 		transposeAVX2(&keys[0], padded, &qkv[hidden], stride, (n+7)/8)
