@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -169,8 +168,6 @@ func runeScore(r rune, shares map[rune]float64) float64 {
 func classOf(r rune) byte {
 	c := byte(classNone)
 	switch {
-	case strings.ContainsRune("…“”„«»§©®€£№™•°", r):
-		c = classBreak
 	case unicode.Is(unicode.Latin, r):
 		c = classLatin
 	case unicode.IsLetter(r) || unicode.IsMark(r):
@@ -194,18 +191,13 @@ func (s *single) score(text []byte) float64 {
 		if b >= utf8.RuneSelf && class&classBig != 0 {
 			sum += capital(before, next)
 		}
-		if class == classBreak && isLetterClass(before) && isLetterClass(next) {
-			sum += scoreMixed
-		}
-		if (b >= utf8.RuneSelf || at >= utf8.RuneSelf) && isLetterClass(before) && isLetterClass(class) {
+		if (b >= utf8.RuneSelf || at >= utf8.RuneSelf) && before != classNone && class != classNone {
 			sum += pair(before, class)
 		}
 		before, at = class, b
 	}
 	return sum
 }
-
-func isLetterClass(c byte) bool { return c != classNone && c != classBreak }
 
 // capital scores a capital by its neighbours: words in capitals are rarer than words that begin with one, letter by
 // letter they are not.
