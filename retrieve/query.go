@@ -24,6 +24,8 @@ type query struct {
 	phrases []phrase
 	quoted  bool // the phrases stood in quotation marks
 	known   map[string]int
+
+	possible float32 // the greatest score that words can give
 }
 
 // phrase is a text in plain form that is looked for verbatim.

@@ -15,11 +15,13 @@ const (
 	lengthB = .75
 )
 
-// board holds what a query gives each of the owner's documents, by number less one. It is all zero between queries.
+// board holds what a query gives each of the owner's documents, by number less one. Score and held are all zero between
+// queries.
 type board struct {
-	score []float32
-	held  []uint16 // how many of the phrases' groups it holds
+	score []float32 // by words
+	held  []uint16  // how many of the phrases' groups it holds
 	buf   [2][]scored
+	fused fused
 }
 
 // scored is a document's score in one group.
@@ -63,9 +65,10 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 	if err != nil {
 		return err
 	}
+	sc := newScorer(w.meta, stats)
+	q.possible = sc.possible(q.groups)
 	q.keepRarest(stats.DF)
 	q.markPhrases()
-	sc := newScorer(w.meta, stats)
 	for i := range q.groups {
 		if err := s.addGroup(ctx, w, &q.groups[i], sc, b); err != nil {
 			return err
@@ -135,6 +138,28 @@ func (sc *scorer) weight(term string) float32 {
 	n := float64(sc.stats.Docs)
 	df := min(float64(sc.stats.DF[term]), n)
 	return float32(math.Log1p((n-df+.5)/(df+.5)) * (k1 + 1))
+}
+
+// possible returns the greatest score that a document can have: all groups in it, each in its rarest form. A word that no
+// document holds counts too, since a query with it is not covered.
+func (sc *scorer) possible(groups []group) float32 {
+	sum := float32(0)
+	for _, g := range groups {
+		if g.extra {
+			continue
+		}
+		best, held := float32(0), false
+		for _, t := range g.terms {
+			if sc.stats.DF[t] > 0 {
+				best, held = max(best, sc.weight(t)), true
+			}
+		}
+		if !held {
+			best = sc.weight(g.terms[0])
+		}
+		sum += best * g.weight
+	}
+	return sum
 }
 
 // addGroup adds the best of a group's terms to each document. All lists but the longest are held at once; that one

@@ -117,6 +117,9 @@ type Query struct {
 	Page    int              // from 0
 	Size    int              // hits a page
 	Zone    *time.Location
+	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
+	Context int       // turns to bring along before and after each message
+	Explain bool      // bring the parts of each score along
 }
 
 // Hits is one page of results, best first.
@@ -125,6 +128,11 @@ type Hits struct {
 	Page  int
 	Size  int
 	List  []Hit
+
+	Model      string  // of the vectors that were compared; "" where words alone were
+	Words      string  // why words alone, where vectors were wanted; "" otherwise
+	Unembedded float64 // share of the owner's texts without a vector yet, 0 to 1
+	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
 // Pages is the number of pages that Total fills.
@@ -148,6 +156,15 @@ type Hit struct {
 	Source string
 	Origin memgpt.Origin
 	Score  float64
+
+	Before, After []Hit  // neighbours of a message in its conversation, in order, as Query.Context asks
+	Parts         []Part // what Score is made of, as Query.Explain asks
+}
+
+// Part is one summand or factor of a score.
+type Part struct {
+	Name  string
+	Value float64
 }
 
 // Searcher finds texts.
