@@ -10,7 +10,7 @@ import (
 
 // side is one text of a pair.
 type side struct {
-	*reading
+	*wording
 	keys  []uint64 // of the units, as both texts know them
 	extra []int    // units that the other side has no match for
 }
@@ -23,8 +23,8 @@ type pair struct {
 	shared int // weight of what a has in common with b
 }
 
-func newPair(a, b *reading) *pair {
-	p := &pair{a: side{reading: a}, b: side{reading: b}, cased: make(map[uint64]bool, len(a.units)), count: make(map[uint64][2]int32, len(a.units))}
+func newPair(a, b *wording) *pair {
+	p := &pair{a: side{wording: a}, b: side{wording: b}, cased: make(map[uint64]bool, len(a.units)), count: make(map[uint64][2]int32, len(a.units))}
 	for _, s := range []*side{&p.a, &p.b} {
 		for i := range s.units {
 			if u := &s.units[i]; u.sense == senseContent && !s.shouts {
