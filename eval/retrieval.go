@@ -54,8 +54,9 @@ var depths = [4]int{1, 5, 10, 20}
 const reach = 20
 
 // Retrieval measures search on files of the unified format (see [Locomo]). Docs with speakers are stored as messages of an
-// imported conversation, those of a file without any speaker as passages. A question is asked at its time. All files are
-// read before the first is measured; errors name file and line.
+// imported conversation, those of a file without any speaker as passages. A question is asked at its
+// time, or on the day after the newest doc of its store where it has none. All files are read before the first is measured;
+// errors name file and line.
 func Retrieval(ctx context.Context, cfg RetrievalConfig, files []string) (*RetrievalReport, error) {
 	if cfg.Open == nil || len(files) == 0 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "measure retrieval: it needs a store and a file")

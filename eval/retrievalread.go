@@ -57,9 +57,7 @@ func readSet(file string, others []*pool, pooled bool) (*set, error) {
 	}
 	n := 0
 	for _, p := range pools {
-		for _, q := range p.queries {
-			p.questions = append(p.questions, q.question(p.texts))
-		}
+		p.lookUp()
 		n += len(p.questions)
 	}
 	if n == 0 {
@@ -77,6 +75,18 @@ func readSet(file string, others []*pool, pooled bool) (*set, error) {
 		s.talk = s.talk || slices.ContainsFunc(p.lines, func(l kernel.Line) bool { return l.Speaker != "" })
 	}
 	return s, nil
+}
+
+// lookUp makes questions of the queries. One without a time is asked when the store was filled, whatever day it is today.
+func (p *pool) lookUp() {
+	filled := afterLast(p.lines)
+	for _, raw := range p.queries {
+		q := raw.question(p.texts)
+		if q.Time.IsZero() {
+			q.Time = filled
+		}
+		p.questions = append(p.questions, q)
+	}
 }
 
 // readPools reads the lines of a file. With docs each must have some, else there are none in the result.

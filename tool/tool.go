@@ -114,7 +114,7 @@ type Query struct {
 	Page    int              // from 0
 	Size    int              // hits a page
 	Zone    *time.Location
-	Now     time.Time // what "last week" in Text counts from; zero is unknown
+	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
 }
 
 // Hits is one page of results, best first.
