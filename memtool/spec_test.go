@@ -26,7 +26,7 @@ func TestSpecsStaySmall(t *testing.T) {
 	for _, tt := range []struct {
 		form Form
 		most int
-	}{{Form{}, 1150}, {Form{Native: true}, 890}, {Form{Compact: true}, 680}, {Form{Compact: true, Native: true}, 540}} {
+	}{{Form{}, 1150}, {Form{Native: true}, 890}, {Form{Compact: true}, 690}, {Form{Compact: true, Native: true}, 550}} {
 		tools, err := Tools(tt.form)
 		if err != nil {
 			t.Fatal(err)
