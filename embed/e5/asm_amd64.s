@@ -3,7 +3,7 @@
 #include "textflag.h"
 
 // func multiplyVNNIx1(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx1(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -29,6 +29,10 @@ panels:
 	VMOVUPS (BX), Z1
 
 blocks:
+	PREFETCHT0    3456(R13)
+	PREFETCHT0    3520(R13)
+	PREFETCHT0    3584(R13)
+	PREFETCHT0    3648(R13)
 	VPBROADCASTD  (R11), Z2
 	VMOVDQU32     (R13), Z4
 	VPANDD        Z0, Z4, Z3
@@ -94,7 +98,7 @@ DATA nibbles<>+60(SB)/4, $0x0f0f0f0f
 GLOBL nibbles<>(SB), RODATA|NOPTR, $64
 
 // func multiplyVNNIx2(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx2(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -121,6 +125,10 @@ panels:
 	VMOVUPS (BX), Z2
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z3
 	VPBROADCASTD  4(R12), Z4
 	VMOVDQU32     (R14), Z6
@@ -182,7 +190,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx3(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx3(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -210,6 +218,10 @@ panels:
 	VMOVUPS (BX), Z3
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z4
 	VPBROADCASTD  4(R12), Z5
 	VPBROADCASTD  8(R12), Z6
@@ -285,7 +297,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx4(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx4(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -314,6 +326,10 @@ panels:
 	VMOVUPS (BX), Z4
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z5
 	VPBROADCASTD  4(R12), Z6
 	VPBROADCASTD  8(R12), Z7
@@ -403,7 +419,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx5(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx5(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -433,6 +449,10 @@ panels:
 	VMOVUPS (BX), Z5
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z6
 	VPBROADCASTD  4(R12), Z7
 	VPBROADCASTD  8(R12), Z8
@@ -536,7 +556,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx6(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx6(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -567,6 +587,10 @@ panels:
 	VMOVUPS (BX), Z6
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z7
 	VPBROADCASTD  4(R12), Z8
 	VPBROADCASTD  8(R12), Z9
@@ -684,7 +708,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx7(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx7(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -716,6 +740,10 @@ panels:
 	VMOVUPS (BX), Z7
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z8
 	VPBROADCASTD  4(R12), Z9
 	VPBROADCASTD  8(R12), Z10
@@ -847,7 +875,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx8(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx8(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -880,6 +908,10 @@ panels:
 	VMOVUPS (BX), Z8
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z9
 	VPBROADCASTD  4(R12), Z10
 	VPBROADCASTD  8(R12), Z11
@@ -1025,7 +1057,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx9(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx9(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -1059,6 +1091,10 @@ panels:
 	VMOVUPS (BX), Z9
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z10
 	VPBROADCASTD  4(R12), Z11
 	VPBROADCASTD  8(R12), Z12
@@ -1218,7 +1254,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx10(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx10(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -1253,6 +1289,10 @@ panels:
 	VMOVUPS (BX), Z10
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z11
 	VPBROADCASTD  4(R12), Z12
 	VPBROADCASTD  8(R12), Z13
@@ -1426,7 +1466,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx11(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx11(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -1462,6 +1502,10 @@ panels:
 	VMOVUPS (BX), Z11
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z12
 	VPBROADCASTD  4(R12), Z13
 	VPBROADCASTD  8(R12), Z14
@@ -1649,7 +1693,7 @@ blocks:
 	RET
 
 // func multiplyVNNIx12(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512_VNNI, MMX+
 TEXT ·multiplyVNNIx12(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -1686,6 +1730,10 @@ panels:
 	VMOVUPS (BX), Z12
 
 blocks:
+	PREFETCHT0    3456(R14)
+	PREFETCHT0    3520(R14)
+	PREFETCHT0    3584(R14)
+	PREFETCHT0    3648(R14)
 	VPBROADCASTD  (R12), Z13
 	VPBROADCASTD  4(R12), Z14
 	VPBROADCASTD  8(R12), Z15
@@ -1887,7 +1935,7 @@ blocks:
 	RET
 
 // func multiplyAVX2x1(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x1(SB), NOSPLIT, $0-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -1913,6 +1961,10 @@ panels:
 	VMOVUPS (BX), Y1
 
 blocks0:
+	PREFETCHT0   3456(R13)
+	PREFETCHT0   3520(R13)
+	PREFETCHT0   3584(R13)
+	PREFETCHT0   3648(R13)
 	VMOVDQU      (R13), Y3
 	VPAND        Y0, Y3, Y4
 	VPBROADCASTD (CX), Y2
@@ -2063,7 +2115,7 @@ DATA ones<>+60(SB)/4, $0x00010001
 GLOBL ones<>(SB), RODATA|NOPTR, $64
 
 // func multiplyAVX2x2(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x2(SB), NOSPLIT, $8-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -2090,6 +2142,10 @@ panels:
 	VMOVUPS (BX), Y2
 
 blocks0:
+	PREFETCHT0   3456(R14)
+	PREFETCHT0   3520(R14)
+	PREFETCHT0   3584(R14)
+	PREFETCHT0   3648(R14)
 	VMOVDQU      (R14), Y5
 	VPAND        Y0, Y5, Y6
 	VPBROADCASTD (R11), Y3
@@ -2287,7 +2343,7 @@ blocks1:
 	RET
 
 // func multiplyAVX2x3(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x3(SB), NOSPLIT, $8-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -2315,6 +2371,10 @@ panels:
 	VMOVUPS (BX), Y3
 
 blocks0:
+	PREFETCHT0   3456(R14)
+	PREFETCHT0   3520(R14)
+	PREFETCHT0   3584(R14)
+	PREFETCHT0   3648(R14)
 	VMOVDQU      (R14), Y7
 	VPAND        Y0, Y7, Y8
 	VPBROADCASTD (R11), Y4
@@ -2577,7 +2637,7 @@ blocks1:
 	RET
 
 // func multiplyAVX2x4(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x4(SB), NOSPLIT, $8-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -2606,6 +2666,10 @@ panels:
 	VMOVUPS (BX), Y4
 
 blocks0:
+	PREFETCHT0   3456(R14)
+	PREFETCHT0   3520(R14)
+	PREFETCHT0   3584(R14)
+	PREFETCHT0   3648(R14)
 	VMOVDQU      (R14), Y9
 	VPAND        Y0, Y9, Y10
 	VPBROADCASTD (R11), Y5
@@ -2933,7 +2997,7 @@ blocks1:
 	RET
 
 // func multiplyAVX2x5(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x5(SB), NOSPLIT, $8-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -2963,6 +3027,10 @@ panels:
 	VMOVUPS (BX), Y5
 
 blocks0:
+	PREFETCHT0   3456(R14)
+	PREFETCHT0   3520(R14)
+	PREFETCHT0   3584(R14)
+	PREFETCHT0   3648(R14)
 	VMOVDQU      (R14), Y11
 	VPAND        Y0, Y11, Y12
 	VPBROADCASTD (R11), Y6
@@ -3355,7 +3423,7 @@ blocks1:
 	RET
 
 // func multiplyAVX2x6(dst *float32, stride int, panel *byte, bias *float32, bytes *int8, corr *int32, scale *float32, blocks int, panels int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·multiplyAVX2x6(SB), NOSPLIT, $8-72
 	MOVQ    dst+0(FP), AX
 	MOVQ    stride+8(FP), CX
@@ -3386,6 +3454,10 @@ panels:
 	VMOVUPS (BX), Y6
 
 blocks0:
+	PREFETCHT0   3456(R14)
+	PREFETCHT0   3520(R14)
+	PREFETCHT0   3584(R14)
+	PREFETCHT0   3648(R14)
 	VMOVDQU      (R14), Y13
 	VPAND        Y0, Y13, Y14
 	VPBROADCASTD (R11), Y7

@@ -61,16 +61,16 @@ func benchmarkEmbed(b *testing.B, k kernel, texts []string) {
 	began := cpuTime()
 	best := time.Hour
 	for b.Loop() {
-		start := time.Now()
+		start := cpuTime()
 		if _, err := e.Embed(b.Context(), texts, false); err != nil {
 			b.Fatal(err)
 		}
-		best = min(best, time.Since(start))
+		best = min(best, cpuTime()-start)
 	}
 	used := cpuTime() - began
 	b.ReportMetric(float64(used.Microseconds())/1000/float64(b.N), "cpu-ms/op")
 	b.ReportMetric(float64(tokens)*float64(b.N)/max(used.Seconds(), 1e-9), "tokens/cpu-s")
-	b.ReportMetric(float64(best.Microseconds())/1000, "best-ms")
+	b.ReportMetric(float64(best.Microseconds())/1000, "best-cpu-ms")
 	b.ReportMetric(float64(tokens), "tokens")
 }
 

@@ -146,7 +146,9 @@ func (e *Encoder) each(ctx context.Context, n int, do func(i int)) error {
 				return
 			case e.slots <- struct{}{}:
 			}
-			do(i)
+			if ctx.Err() == nil { // both may have been ready
+				do(i)
+			}
 			<-e.slots
 		}
 	}

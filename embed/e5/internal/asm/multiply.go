@@ -41,6 +41,16 @@ func (p *product) start(part int) {
 	LEAQ(at(p.panel, part/2), p.scales)
 }
 
+// fetch asks for the weights of the next panel: the CPU's own guesses end at each page.
+func (p *product) fetch() {
+	for g := range 4 {
+		PREFETCHT0(at(p.weights, ahead+g*runBytes))
+	}
+}
+
+// ahead is the size of a panel of 384 columns.
+const ahead = 384 / blockSize * (scaleBytes + 4*runBytes)
+
 // next goes on to the next block.
 func (p *product) next() {
 	ADDQ(I32(blockSize*p.n), p.a)
@@ -83,6 +93,7 @@ func multiplyVNNI(n int) {
 			VMOVUPS(at(p.bias, 0), v)
 		}
 		loop("blocks", p.blocks1, func() {
+			p.fetch()
 			for t, v := range sum {
 				VPBROADCASTD(at(p.c, 4*t), v)
 			}
@@ -127,6 +138,9 @@ func multiplyAVX2(n int) {
 				VMOVUPS(at(p.bias, 32*part), v)
 			}
 			loop(fmt.Sprintf("blocks%d", part), p.blocks1, func() {
+				if part == 0 {
+					p.fetch()
+				}
 				sum := p.pairsAVX2(u, mask)
 				p.addAVX2(sum, acc)
 				p.next()
