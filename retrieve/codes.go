@@ -14,7 +14,7 @@ import (
 const (
 	exactVectors = 2000 // up to here an owner's vectors are kept whole, over it as sign codes
 	sampled      = 4096 // documents whose vectors the mean is taken from
-	pull         = 8    // vectors of zeros that the mean begins with, so that a few texts don't cancel themselves out
+	pull         = 8    // vectors that the model's prior counts for in the mean, so that a few texts don't cancel themselves out
 )
 
 // codes are the vectors of one owner by one model, as a search compares them: less their mean, since the vectors of a
@@ -42,6 +42,7 @@ func (c *codes) bytes() int64 {
 type reading struct {
 	index                store.Index
 	tenant, owner, model string
+	prior                *prior
 }
 
 // grown returns the codes with all vectors of documents up to through.
@@ -95,7 +96,7 @@ func (r *reading) grownWhole(ctx context.Context, c *codes, through int64) (*cod
 		return nil, nil
 	}
 	next.through = through
-	next.mean = meanOf(next.sum, len(next.doc))
+	next.mean = r.meanOf(next.sum, len(next.doc))
 	return &next, nil
 }
 
@@ -131,9 +132,12 @@ func (c *codes) sized(dim int) error {
 	return nil
 }
 
-func meanOf(sum []float64, n int) []float32 {
+func (r *reading) meanOf(sum []float64, n int) []float32 {
 	mean := make([]float32, len(sum))
 	for i, s := range sum {
+		if i < len(r.prior.mean) {
+			s += pull * float64(r.prior.mean[i])
+		}
 		mean[i] = float32(s / float64(n+pull))
 	}
 	return mean
@@ -215,7 +219,7 @@ func (r *reading) calibrate(ctx context.Context, c *codes, basis int64) error {
 		return fmt.Errorf("sample vectors: none of %d documents has one", len(numbers))
 	}
 	c.dim, c.stride, c.basis = some.dim, some.stride, basis
-	c.mean = meanOf(some.sum, len(some.doc))
+	c.mean = r.meanOf(some.sum, len(some.doc))
 	c.slope, c.noise = some.trueness(c.mean)
 	return nil
 }

@@ -18,13 +18,13 @@ type recipe struct {
 	session               float32 // weight of the best of the session
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
-	floor                 float32 // deviations over the mean from which on a cosine makes a hit
+	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: 1}
+		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine}
 }
 
 // fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries.
@@ -94,7 +94,6 @@ func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, po
 	l.spread(words, f.ease, f.words, r.wordsNear, r.wordsFar)
 	f.wordsMean, f.wordsDev = moments(f.words, meta.Dead)
 	f.cosineMean, f.cosDev = moments(f.cosine, meta.Dead)
-	f.floor = f.cosineMean + r.floor*f.cosDev
 	for i, x := range f.cosine {
 		f.total[i] = 0
 		if x != noVector && f.cosDev > 0 {

@@ -64,7 +64,7 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
 	go func() {
 		defer close(l.done)
-		l.embed(ctx, q.Text)
+		l.embed(ctx, &s.priors, q.Text)
 	}()
 	return l
 }
@@ -85,9 +85,14 @@ func (s *Searcher) pick(have map[string]int64, docs int64) (memgpt.Embedder, int
 	return best, most
 }
 
-func (l *look) embed(ctx context.Context, text string) {
-	text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
-	vectors, err := l.embedder.Embed(ctx, []string{text}, true)
+func (l *look) embed(ctx context.Context, known *priors, text string) {
+	var vectors [][]float32
+	prior, err := known.of(ctx, l.embedder)
+	if err == nil {
+		l.reading.prior = prior
+		text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
+		vectors, err = l.embedder.Embed(ctx, []string{text}, true)
+	}
 	switch {
 	case err != nil:
 		l.err = err
@@ -152,7 +157,11 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		}
 		f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
 	}
-	match := func(i int) bool { return b.score[i] > 0 || f.cosine[i] >= f.floor }
+	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
+	if !fl.clears(b.score, f.cosine, w.pass.passes) {
+		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
+	}
+	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine }
 	return verdict{score: f.total, match: match, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}, nil
 }
 

@@ -66,7 +66,8 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 		return err
 	}
 	sc := newScorer(w.meta, stats)
-	q.possible = sc.possible(q.groups)
+	q.asked = len(q.groups)
+	q.possible, q.rare = sc.possible(q.groups), sc.idf(1)*(k1+1)
 	q.keepRarest(stats.DF)
 	q.markPhrases()
 	for i := range q.groups {
@@ -134,10 +135,13 @@ func newScorer(meta *store.Meta, stats store.Stats) *scorer {
 
 // weight returns the constant part of a term's score: its inverse document frequency, which is never negative, times
 // k1 + 1.
-func (sc *scorer) weight(term string) float32 {
+func (sc *scorer) weight(term string) float32 { return sc.idf(sc.stats.DF[term]) * (k1 + 1) }
+
+// idf returns the inverse document frequency of a term that df documents hold.
+func (sc *scorer) idf(df int) float32 {
 	n := float64(sc.stats.Docs)
-	df := min(float64(sc.stats.DF[term]), n)
-	return float32(math.Log1p((n-df+.5)/(df+.5)) * (k1 + 1))
+	held := min(float64(df), n)
+	return float32(math.Log1p((n - held + .5) / (held + .5)))
 }
 
 // possible returns the greatest score that a document can have: all groups in it, each in its rarest form. A word that no

@@ -43,6 +43,7 @@ type Searcher struct {
 	wait      time.Duration
 	now       func() time.Time
 	shelf     *shelf
+	priors    priors
 	recipe    recipe
 	boards    sync.Pool // of *board
 }
@@ -178,6 +179,9 @@ func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hi
 			return err
 		}
 	}
+	if hits.Weak = v.weak; v.weak {
+		return nil
+	}
 	if err := s.liftVerbatim(ctx, w, q, b, v.score); err != nil {
 		return err
 	}
@@ -203,6 +207,7 @@ type verdict struct {
 	score []float32
 	match func(int) bool
 	parts func(int) []tool.Part
+	weak  bool // none is, since all are too weak
 }
 
 // fetch reads the originals of the page's documents. One that went away meanwhile is left out.
