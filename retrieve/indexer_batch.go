@@ -15,14 +15,14 @@ import (
 // batch is documents that get their vectors together, of one or several owners.
 type batch struct {
 	room  int // size of what it takes
-	parts []part
+	parts []portion
 	texts []piece
 	docs  int // live ones with a text
 	size  int // of texts
 }
 
-// part is what one commit does for an owner.
-type part struct {
+// portion is what one commit does for an owner.
+type portion struct {
 	store.Vectors
 	retired []store.OwnerModel
 	docs    int // its cursor moves on by
@@ -158,7 +158,7 @@ func (x *Indexer) gather(ctx context.Context, b *batch, o store.Backlog) error {
 	if err != nil {
 		return err
 	}
-	p := part{docs: int(through - o.After), Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: x.cfg.Embedder.Model(),
+	p := portion{docs: int(through - o.After), Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: x.cfg.Embedder.Model(),
 		After: o.After, Through: through}}
 	if through >= o.Docs && x.cfg.Retire {
 		if p.retired, err = x.others(ctx, o); err != nil {
@@ -322,7 +322,7 @@ func unlessConflict(err error) error {
 	return err
 }
 
-func (x *Indexer) commit(ctx context.Context, parts []part) (done int, err error) {
+func (x *Indexer) commit(ctx context.Context, parts []portion) (done int, err error) {
 	if len(parts) == 0 {
 		return 0, nil
 	}

@@ -65,8 +65,8 @@ func fakeVector(model, text string) []float32 {
 	return v
 }
 
-// shelf is a store with documents whose texts are known.
-type shelf struct {
+// stacks is a store with documents whose texts are known.
+type stacks struct {
 	t    *testing.T
 	s    store.Store
 	path string
@@ -78,14 +78,14 @@ type shelved struct {
 	id, text string // text is "" where no vector is wanted
 }
 
-func newShelf(t *testing.T) *shelf {
-	h := &shelf{t: t, path: filepath.Join(t.TempDir(), "m.db"), docs: map[[2]string][]shelved{}}
+func newStacks(t *testing.T) *stacks {
+	h := &stacks{t: t, path: filepath.Join(t.TempDir(), "m.db"), docs: map[[2]string][]shelved{}}
 	h.s = h.open()
 	return h
 }
 
 // open opens the storage once more.
-func (h *shelf) open() store.Store {
+func (h *stacks) open() store.Store {
 	h.t.Helper()
 	s, err := sqlite.Open(h.t.Context(), sqlite.Config{Path: h.path, Unsafe: true})
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *shelf) open() store.Store {
 	return s
 }
 
-func (h *shelf) commit(c *store.Commit) {
+func (h *stacks) commit(c *store.Commit) {
 	h.t.Helper()
 	if _, err := h.s.Commit(h.t.Context(), c); err != nil {
 		h.t.Fatal(err)
@@ -103,7 +103,7 @@ func (h *shelf) commit(c *store.Commit) {
 }
 
 // say stores messages with their documents, one commit for all.
-func (h *shelf) say(tenant, agent string, texts ...string) {
+func (h *stacks) say(tenant, agent string, texts ...string) {
 	h.t.Helper()
 	key := [2]string{tenant, agent}
 	c := &store.Commit{}
@@ -123,7 +123,7 @@ func (h *shelf) say(tenant, agent string, texts ...string) {
 }
 
 // archive stores a passage with its document, without it where gone is set.
-func (h *shelf) archive(tenant, owner, text string, gone bool) (id string) {
+func (h *stacks) archive(tenant, owner, text string, gone bool) (id string) {
 	h.t.Helper()
 	h.n++
 	id = fmt.Sprint("passage ", h.n)
@@ -140,7 +140,7 @@ func (h *shelf) archive(tenant, owner, text string, gone bool) (id string) {
 }
 
 // kill takes a document out of results. It must not have its vector yet.
-func (h *shelf) kill(tenant, owner, id string) {
+func (h *stacks) kill(tenant, owner, id string) {
 	h.t.Helper()
 	h.commit(&store.Commit{DeadDocs: []store.DocRef{{Tenant: tenant, Owner: owner, ID: id}}})
 	for i, d := range h.docs[[2]string{tenant, owner}] {
@@ -150,7 +150,7 @@ func (h *shelf) kill(tenant, owner, id string) {
 	}
 }
 
-func (h *shelf) indexer(cfg IndexerConfig) *Indexer {
+func (h *stacks) indexer(cfg IndexerConfig) *Indexer {
 	h.t.Helper()
 	if cfg.Store == nil {
 		cfg.Store = h.s
@@ -166,7 +166,7 @@ func (h *shelf) indexer(cfg IndexerConfig) *Indexer {
 }
 
 // finish embeds batch by batch until nothing is left, and returns how many batches there were.
-func (h *shelf) finish(x *Indexer) (batches int) {
+func (h *stacks) finish(x *Indexer) (batches int) {
 	h.t.Helper()
 	for {
 		_, more, err := x.Some(h.t.Context(), "", "")
@@ -183,7 +183,7 @@ func (h *shelf) finish(x *Indexer) (batches int) {
 }
 
 // check compares an owner's vectors with what its texts must have, up to its cursor, which is returned.
-func (h *shelf) check(tenant, owner, model string) int64 {
+func (h *stacks) check(tenant, owner, model string) int64 {
 	h.t.Helper()
 	cursors, err := h.s.Embedded(h.t.Context(), tenant, owner)
 	if err != nil {
@@ -211,7 +211,7 @@ func (h *shelf) check(tenant, owner, model string) int64 {
 }
 
 // checkAll wants vectors for everything.
-func (h *shelf) checkAll(model string) {
+func (h *stacks) checkAll(model string) {
 	h.t.Helper()
 	for key, docs := range h.docs {
 		if n := h.check(key[0], key[1], model); n != int64(len(docs)) {
@@ -220,8 +220,8 @@ func (h *shelf) checkAll(model string) {
 	}
 }
 
-// fill puts documents of all sorts on the shelf.
-func (h *shelf) fill() {
+// fill puts documents of all sorts on the stacks.
+func (h *stacks) fill() {
 	long := strings.Repeat("A sentence of a few words that goes on. ", 150)
 	for i := range 40 {
 		h.say("", "a", fmt.Sprint("message number ", i, strings.Repeat(" and more", i*7%13)), "")
@@ -237,7 +237,7 @@ func (h *shelf) fill() {
 }
 
 func TestIndexer(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.fill()
 	f := &fakeEmbedder{model: "m"}
 	x := h.indexer(IndexerConfig{Embedder: f, Texts: 16, Size: 2000})
@@ -285,7 +285,7 @@ func TestIndexer(t *testing.T) {
 // TestIndexerOthers lets another indexer be faster while a text is embedded: what it did stays, the rest of the batch is
 // stored.
 func TestIndexerOthers(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one", "two")
 	h.say("", "b", "three", "four", "five")
 	other := h.indexer(IndexerConfig{Store: h.open()})
@@ -317,7 +317,7 @@ func TestIndexerOthers(t *testing.T) {
 
 // TestIndexersAtOnce runs three indexers, two of them on one store, while documents come.
 func TestIndexersAtOnce(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	second := h.open()
 	var wg sync.WaitGroup
@@ -346,7 +346,7 @@ func TestIndexersAtOnce(t *testing.T) {
 }
 
 // checkAllLive is checkAll where documents may have died after they got their vector.
-func (h *shelf) checkAllLive(model string) {
+func (h *stacks) checkAllLive(model string) {
 	h.t.Helper()
 	for key, docs := range h.docs {
 		got := map[int64]string{}
@@ -385,7 +385,7 @@ func (w waits) After(d time.Duration) <-chan time.Time {
 }
 
 // run starts Run and returns what ends it.
-func (h *shelf) run(x *Indexer) (stop func()) {
+func (h *stacks) run(x *Indexer) (stop func()) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- x.Run(ctx) }()
@@ -400,7 +400,7 @@ func (h *shelf) run(x *Indexer) (stop func()) {
 
 // TestIndexerBackOff lets an embedder fail: it is pause after ever longer waits, told of once, and nothing is lost.
 func TestIndexerBackOff(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one", "two")
 	h.say("", "b", "three")
 	clock := make(waits, 100)
@@ -443,7 +443,7 @@ func TestIndexerBackOff(t *testing.T) {
 }
 
 // finishFailing asks for a batch that fails, n times.
-func (h *shelf) finishFailing(x *Indexer, n int) {
+func (h *stacks) finishFailing(x *Indexer, n int) {
 	h.t.Helper()
 	for range n {
 		if n, more, err := x.Some(h.t.Context(), "", ""); n != 0 || !more || err == nil {
@@ -455,7 +455,7 @@ func (h *shelf) finishFailing(x *Indexer, n int) {
 // TestIndexerPoison has one text that the embedder never takes: everything before it, and the other owners' texts, get
 // their vectors.
 func TestIndexerPoison(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one", "two", "three", "poison", "four")
 	for i := range 5 {
 		h.say("", fmt.Sprint("b", i), "five", "six", "seven", "eight", "nine", "ten")
@@ -498,7 +498,7 @@ func TestIndexerAnswers(t *testing.T) {
 		"NaN":  func(_ []string, r [][]float32) [][]float32 { r[3][1] = float32(math.NaN()); return r },
 		"+Inf": func(_ []string, r [][]float32) [][]float32 { r[0][7] = float32(math.Inf(1)); return r },
 	} {
-		h := newShelf(t)
+		h := newStacks(t)
 		h.say("", "a", "one", "two", "three", "four")
 		f := &fakeEmbedder{model: "m", answer: answer}
 		x := h.indexer(IndexerConfig{Embedder: f})
@@ -523,7 +523,7 @@ func TestIndexerAnswers(t *testing.T) {
 
 // TestIndexerRun wakes Run by a kick and by another store's commit, and lets work go first.
 func TestIndexerRun(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	clock := make(waits, 1000)
 	var mu sync.Mutex
 	busy := 0
@@ -585,7 +585,7 @@ func TestIndexerRun(t *testing.T) {
 
 // TestIndexerAlwaysBusy gives documents their vectors where other work never ends.
 func TestIndexerAlwaysBusy(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one")
 	clock := make(waits, 1000)
 	stop := h.run(h.indexer(IndexerConfig{After: clock.After, Busy: func() bool { return true }}))
@@ -604,7 +604,7 @@ func TestIndexerAlwaysBusy(t *testing.T) {
 // TestIndexerModels changes the model: it begins at the first document while the old vectors stay, which are dropped
 // when the new ones are complete and only where that is wanted.
 func TestIndexerModels(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one", "two", "three")
 	h.say("", "b", "four")
 	h.finish(h.indexer(IndexerConfig{}))
@@ -637,7 +637,7 @@ func TestIndexerModels(t *testing.T) {
 
 // TestIndexerDeadline holds a batch to the time that there is, by the embedder's speed: 10 ms a text.
 func TestIndexerDeadline(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	for i := range 60 {
 		h.say("", "a", fmt.Sprint("the same length ", i%10))
 	}
@@ -679,7 +679,7 @@ func TestIndexerDeadline(t *testing.T) {
 func TestIndexerCrash(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at := int64(1); ; at++ {
-			h := newShelf(t)
+			h := newStacks(t)
 			h.say("", "a", "one", "two", "three", "four", "five", "six")
 			h.say("", "b", "seven", "eight", strings.Repeat("A long text. ", 300))
 			faulty := &storetest.Faulty{Inner: h.s, At: at, Commits: true, After: after}
