@@ -97,6 +97,11 @@ func found(ids ...string) NewSearch {
 	return func(store.Store) (tool.Searcher, error) { return fixed(ids), nil }
 }
 
+// Alike implements tool.Searcher.
+func (fixed) Alike(context.Context, string, string, string, int) ([]tool.Alike, error) {
+	return nil, nil
+}
+
 type fixed []string
 
 func (f fixed) Search(_ context.Context, q tool.Query) (tool.Hits, error) {
@@ -202,6 +207,11 @@ func TestRetrievalReportsTheFloor(t *testing.T) {
 }
 
 // floored shows the first document where an otter is asked for, the second for paint, and else nothing.
+// Alike implements tool.Searcher.
+func (floored) Alike(context.Context, string, string, string, int) ([]tool.Alike, error) {
+	return nil, nil
+}
+
 type floored struct{}
 
 func (floored) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
@@ -229,6 +239,11 @@ func TestRetrievalAsksAtTheQuestionsTime(t *testing.T) {
 	if got := asked[0].Now; !got.Equal(time.Date(2024, 1, 3, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("a question without a time is asked at %s", got)
 	}
+}
+
+// Alike implements tool.Searcher.
+func (recorder) Alike(context.Context, string, string, string, int) ([]tool.Alike, error) {
+	return nil, nil
 }
 
 type recorder struct{ asked *[]tool.Query }

@@ -19,12 +19,35 @@ type recipe struct {
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
 	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
+	noFloor               bool    // all are hits
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
 		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine}
+}
+
+// Parts names the parts of the ranking that Config.Off takes.
+func Parts() []string { return []string{"floor", "context", "sessions", "speaker", "dates"} }
+
+// off takes a part out of the recipe. It reports false for one that it doesn't have.
+func (r *recipe) off(part string) bool {
+	switch part {
+	case "floor":
+		r.noFloor = true
+	case "context":
+		r.wordsNear, r.wordsFar, r.cosineNear, r.cosineFar = 0, 0, 0, 0
+	case "sessions":
+		r.session = 0
+	case "speaker":
+		r.speaker = 0
+	case "dates":
+		r.day = 0
+	default:
+		return false
+	}
+	return true
 }
 
 // fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries.

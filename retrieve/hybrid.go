@@ -157,12 +157,16 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		}
 		f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
 	}
+	parts := func(i int) []tool.Part { return f.parts(b.score, i) }
+	if s.recipe.noFloor {
+		return verdict{score: f.total, match: func(int) bool { return true }, parts: parts}, nil
+	}
 	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
 	if !fl.clears(b.score, f.cosine, w.pass.passes) {
 		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
 	}
 	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine }
-	return verdict{score: f.total, match: match, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}, nil
+	return verdict{score: f.total, match: match, parts: parts}, nil
 }
 
 // rescore replaces the cosines of the best, by cosine or in all, by true ones.

@@ -32,6 +32,7 @@ type Config struct {
 	Wait      time.Duration    // for the embedding of a query; words alone decide after it. 0 is two seconds
 	Memory    int64            // bytes of owners' vectors and layouts that are kept; 0 is 256 MiB
 	Now       func() time.Time // for "last week" in queries without a Now; nil is time.Now
+	Off       []string         // parts of the ranking to do without, to see what they are worth; see Parts
 }
 
 // Searcher finds texts by words and, with embedders, by meaning (tool.Searcher). It is safe for concurrent use.
@@ -63,6 +64,11 @@ func New(cfg Config) (*Searcher, error) {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	for _, part := range cfg.Off {
+		if !s.recipe.off(part) {
+			return nil, fmt.Errorf("make a searcher: it can't do without %q, but without %v", part, Parts())
+		}
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"time"
 
@@ -38,7 +37,7 @@ func (a *app) evalRetrievalCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.docs, "docs", "", "take the texts from this file, by id, and from FILE the questions alone")
 	cmd.Flags().BoolVar(&f.pooled, "pooled", false, "put all stores of a file into one")
-	cmd.Flags().StringVar(&f.embedder, "embedder", embedderBuiltin, "what makes vectors: builtin, none, a directory with a model, or a URL")
+	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what makes vectors: builtin, none, a directory with a model, or a URL")
 	cmd.Flags().BoolVar(&f.ablate, "ablate", false, "measure the search also with parts of it switched off")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -64,12 +63,12 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := eval.RetrievalConfig{Open: temporaryStores(dir), Docs: f.docs, Pooled: f.pooled}
-	made, err := openEmbedder(f.embedder)
+	made, err := openEmbedders(f.embedder, a.getenv("OPENAI_API_KEY"))
 	if err != nil {
 		return nil, err
 	}
-	if made != nil {
-		cache, bad := eval.NewVectorCache(f.cache, made)
+	if len(made) > 0 {
+		cache, bad := eval.NewVectorCache(f.cache, made[0])
 		if bad != nil {
 			return nil, bad
 		}
@@ -85,25 +84,42 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 }
 
 // wireRetrieval hands in the search that agents have, without the floor and with it, what adds vectors to a store, and
-// the variants. So far search is by words, and there is no floor.
+// the variants.
 func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
-	words := func(s store.Store) (tool.Searcher, error) { return retrieve.New(retrieve.Config{Index: s, Store: s}) }
-	cfg.Search = words
-	if ablate {
-		cfg.Variants = []eval.Variant{{Name: "words alone", Search: words}}
+	search := func(e memgpt.Embedder, off ...string) eval.NewSearch {
+		return func(s store.Store) (tool.Searcher, error) {
+			c := retrieve.Config{Index: s, Store: s, Off: off}
+			if e != nil {
+				c.Embedders = []memgpt.Embedder{e}
+			}
+			return retrieve.New(c)
+		}
 	}
+	cfg.Search, cfg.Shown = search(cfg.Embedder, "floor"), search(cfg.Embedder)
+	if cfg.Embedder != nil {
+		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cfg.Embedder) }
+	}
+	if !ablate {
+		return
+	}
+	for _, part := range retrieve.Parts() {
+		if part != "floor" {
+			cfg.Variants = append(cfg.Variants, eval.Variant{Name: "without " + part, Search: search(cfg.Embedder, "floor", part)})
+		}
+	}
+	cfg.Variants = append(cfg.Variants, eval.Variant{Name: "words alone", Search: search(nil, "floor")})
 }
 
-// Names of embedders beside directories and URLs.
-const (
-	embedderBuiltin = "builtin"
-	embedderNone    = "none"
-)
-
-// openEmbedder returns the embedder of that name: builtin, none (nil), a directory with a model, or the URL of an endpoint.
-func openEmbedder(name string) (memgpt.Embedder, error) {
-	if name == embedderNone {
-		return nil, nil
+// embedAll makes all vectors of a store.
+func embedAll(ctx context.Context, s store.Store, e memgpt.Embedder) error {
+	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s, Embedder: e})
+	if err != nil {
+		return err
 	}
-	return nil, fmt.Errorf("the embedder %q is not there yet; --embedder %s searches by words alone", name, embedderNone)
+	for more := true; more; {
+		if _, more, err = x.Some(ctx, "", ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }

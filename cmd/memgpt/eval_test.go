@@ -121,7 +121,7 @@ func TestEvalRetrievalRefusesWhatItCantRun(t *testing.T) {
 	for want, args := range map[string][]string{
 		"no such file":           {"retrieval", filepath.Join(t.TempDir(), "absent.jsonl"), "--embedder", "none"},
 		"requires at least 1":    {"retrieval", "--embedder", "none"},
-		"\"nonesuch\" is not":    {"retrieval", "x", "--embedder", "nonesuch"},
+		"embedder nonesuch:":     {"retrieval", "x", "--embedder", "nonesuch"},
 		"unknown flag: --window": {"retrieval", "x", "--window", "7"},
 	} {
 		if out, _, err := runEvalCommand(t, t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), want) || out != "" {
