@@ -174,6 +174,18 @@ func TestGELU(t *testing.T) {
 	}
 }
 
+func TestExp2(t *testing.T) {
+	for i := range 12_600 {
+		x := -float32(i) / 100
+		if want := math.Exp2(float64(x)); math.Abs(float64(exp2(x))-want) > 3e-7*want {
+			t.Fatalf("2^%g is %g, want %g", x, exp2(x), want)
+		}
+	}
+	if x := exp2(-1e30); x > 1e-37 {
+		t.Errorf("2^-1e30 is %g", x)
+	}
+}
+
 func TestKernelsAttendAlike(t *testing.T) {
 	others(t, func(t *testing.T, k, plain kernel) {
 		const hidden = 128
