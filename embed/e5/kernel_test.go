@@ -213,12 +213,8 @@ func TestForwardPassInFloats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := 10
-	if testing.Short() {
-		step = 40
-	}
 	for i, s := range samples(t) {
-		if i%step == 3 && s.N < 40 {
+		if i%20 == 3 && s.N < 40 {
 			tolerance{1e-5, 1e-4, .99999}.check(t, s, floatForward(f, s.IDs))
 		}
 	}
