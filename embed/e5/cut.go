@@ -96,8 +96,9 @@ func joinUnits(text string, units []unit) string {
 	return text[:n]
 }
 
-// maxUnit is where a unit ends at the latest, in bytes, so that a long text without borders isn't counted again and again.
-const maxUnit = 4096
+// unitBytes is where a unit ends at the latest, in bytes for each token that fits, so that a long text without borders isn't
+// counted again and again. Few tokens are longer.
+const unitBytes = 8
 
 // units splits a text behind white space and behind the marks that end a sentence or clause without any, and what is still
 // over room between characters.
@@ -105,9 +106,9 @@ func (t *tokenizer) units(text string, room int) []unit {
 	var units []unit
 	overhead := t.count("")
 	for text != "" {
-		start := memgpt.CutText(text, maxUnit)
+		start := memgpt.CutText(text, unitBytes*room)
 		if start == "" { // no character begins there
-			start = text[:maxUnit]
+			start = text[:unitBytes*room]
 		}
 		end, rank := nextBorder(start)
 		u := unit{text[:end], t.count(text[:end]) - overhead, rank}

@@ -1,6 +1,8 @@
 package e5
 
 import (
+	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +18,30 @@ func builtinTokenizer(t testing.TB) *tokenizer {
 		t.Fatal(err)
 	}
 	return newTokenizer(f)
+}
+
+// TestEqualScoresKeepTheFirst has a vocabulary in which ab is as probable as a and b.
+func TestEqualScoresKeepTheFirst(t *testing.T) {
+	tok := &tokenizer{mask: 7, longest: 5, unkScore: -9}
+	tok.hash = make(words, 4*8)
+	tok.offset = append(tok.offset, 0, 0, 0, 0)
+	for id, p := range []string{mark, "a", "b", "ab"} {
+		tok.bytes = append(tok.bytes, p...)
+		tok.offset = binary.LittleEndian.AppendUint32(tok.offset, uint32(len(tok.bytes)))
+		tok.score = binary.LittleEndian.AppendUint32(tok.score, math.Float32bits([]float32{-1, -1, -1, -2}[id]))
+		h := uint64(hashBasis)
+		for i := range len(p) {
+			h = (h ^ uint64(p[i])) * hashPrime
+		}
+		slot := h & tok.mask
+		for tok.hash.at(int(slot)) != 0 {
+			slot = (slot + 1) & tok.mask
+		}
+		binary.LittleEndian.PutUint32(tok.hash[4*slot:], uint32(id+1))
+	}
+	if got := new(splitter).split(tok, nil, mark+"abb"); !slices.Equal(got, []uint32{0, 3, 2}) {
+		t.Errorf("split to %v, want [0 3 2]: the mark, ab and b", got)
+	}
 }
 
 func TestCutPrefersGoodBorders(t *testing.T) {

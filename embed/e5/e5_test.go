@@ -19,7 +19,7 @@ import (
 )
 
 func TestEmbedReturnsUnitVectorsWhateverStandsBeside(t *testing.T) {
-	texts := []string{"", "x", "我家的猫叫咪咪，今年三岁", strings.Repeat("a long text goes on ", 60), "\xff\x00 broken"}
+	texts := []string{"", "x", "我家的猫叫咪咪，今年三岁", strings.Repeat("a long text goes on ", 8), "\xff\x00 broken"}
 	for _, k := range kernels() {
 		t.Run(k.name, func(t *testing.T) {
 			e := newEncoder(t, k)
@@ -65,12 +65,12 @@ func TestEmbedCutsLongTexts(t *testing.T) {
 }
 
 func TestEmbedStopsWithItsContext(t *testing.T) {
-	e := newEncoder(t, plainKernel())
+	e := newEncoder(t, bestKernel())
 	ctx, cancel := context.WithCancel(t.Context())
 	groups := 0
 	e.kernel.gelu = func(x []float32) { groups++; cancel() }
 	e.threads = 1
-	texts := slices.Repeat([]string{strings.Repeat("word ", 250)}, 20)
+	texts := slices.Repeat([]string{strings.Repeat("word ", 250)}, 5)
 	if _, err := e.Embed(ctx, texts, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
@@ -215,6 +215,22 @@ func TestBadModelsGetClearErrors(t *testing.T) {
 	}
 }
 
+func TestSectionsAreChecked(t *testing.T) {
+	for at, want := range map[int]string{
+		128 + 24:      "section tok.offset has",  // its length
+		128 + 16 + 3:  "section tok.offset ends", // its place
+		128:           "section tok.offset has 0 bytes",
+		6656 + 4*1000: "section tok.offset is out of order",
+	} {
+		data := slices.Clone(builtin)
+		data[at] ^= 0xff
+		data[at+1] ^= 0xff
+		if _, err := parseFile(data, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("byte %d: error %v, want %q", at, err, want)
+		}
+	}
+}
+
 func TestBuiltinModelIsWhole(t *testing.T) {
 	if _, err := parseFile(builtin, true); err != nil {
 		t.Error(err)
@@ -226,6 +242,7 @@ func TestBuiltinModelIsWhole(t *testing.T) {
 func FuzzParseFile(f *testing.F) {
 	f.Add(uint16(8), byte(2), uint16(200), byte(9))
 	f.Add(uint16(44), byte(255), uint16(145), byte(255))
+	f.Add(uint16(128+24), byte(0), uint16(128+25), byte(0)) // the first section is shorter
 	data := slices.Clone(builtin)
 	f.Fuzz(func(t *testing.T, at1 uint16, x1 byte, at2 uint16, x2 byte) {
 		const head = 6656

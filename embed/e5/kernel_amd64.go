@@ -65,14 +65,12 @@ func attendBy(do func(out *float32, hidden int, q, keys *float32, padded int, va
 		keys, rest := b.scores[:(headDim+1)*padded], b.scores[(headDim+1)*padded:]
 		scores := rest[:attendQueries*padded]
 		transposeAVX2(&keys[0], padded, &qkv[hidden], stride, (n+7)/8)
-		if extra := keys[headDim*padded:]; true {
-			clear(extra[:n])
-			for j := n; j < padded; j++ {
-				extra[j] = -1e30
-			}
+		extra := keys[headDim*padded:]
+		clear(extra[:n])
+		for j := n; j < padded; j++ {
+			extra[j] = -1e30
 		}
-		for i := 0; i < n; i += attendQueries {
-			i := max(0, min(i, n-attendQueries)) // the last ones overlap
+		for i := 0; i < n; i += attendQueries { // rows past the last are the next text's, which overwrites them, or slack
 			do(&out[i*hidden], hidden, &qkv[i*stride], &keys[0], padded, &qkv[2*hidden], stride, &scores[0], n)
 		}
 	}

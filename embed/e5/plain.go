@@ -8,7 +8,7 @@ import (
 // plainKernel is the arithmetic in plain Go, for CPUs without machine code of ours, and what the others are held against.
 func plainKernel() kernel {
 	return kernel{
-		name: "go", tile: 16, multiply: multiplyPlain, quantize: quantizePlain, gelu: geluPlain, addNorm: addNormPlain,
+		name: "go", tile: 32, multiply: multiplyPlain, quantize: quantizePlain, gelu: geluPlain, addNorm: addNormPlain,
 		attend: attendPlain,
 	}
 }
@@ -145,23 +145,18 @@ func addNormPlain(x, y []float32, n lineNorm, epsilon float32) {
 func attendPlain(out, qkv []float32, hidden, n int, b *buffers) {
 	scores, stride := b.scores[:n], qkvWidth(hidden)
 	for i := range n {
-		q := qkv[i*stride:][:headDim]
+		q := (*[headDim]float32)(qkv[i*stride:])
 		top := float32(math.Inf(-1))
 		for j := range scores {
-			k := qkv[j*stride+hidden:][:headDim]
-			sum := float32(0)
-			for d := range q {
-				sum += q[d] * k[d]
-			}
-			scores[j] = sum
-			top = max(top, sum)
+			scores[j] = dot(q, (*[headDim]float32)(qkv[j*stride+hidden:]))
+			top = max(top, scores[j])
 		}
 		var acc [headDim]float32
 		total := float32(0)
 		for j, s := range scores {
-			w := float32(math.Exp(float64((s - top) * scoreFactor)))
+			w := exp2((s - top) * (scoreFactor * math.Log2E))
 			total += w
-			v := qkv[j*stride+2*hidden:][:headDim]
+			v := (*[headDim]float32)(qkv[j*stride+2*hidden:])
 			for d := range acc {
 				acc[d] += w * v[d]
 			}
@@ -170,6 +165,27 @@ func attendPlain(out, qkv []float32, hidden, n int, b *buffers) {
 			out[i*hidden+d] = acc[d] / total
 		}
 	}
+}
+
+func dot(q, k *[headDim]float32) float32 {
+	var a, b, c, d float32
+	for i := 0; i < headDim; i += 4 {
+		a += q[i] * k[i]
+		b += q[i+1] * k[i+1]
+		c += q[i+2] * k[i+2]
+		d += q[i+3] * k[i+3]
+	}
+	return a + b + (c + d)
+}
+
+// exp2 is 2^x for x from -126 (what is less counts as that) to 0: the whole part by the exponent, and for the rest a
+// polynomial that is off by less than 1e-7.
+func exp2(x float32) float32 {
+	x = max(x, -126)
+	whole := int32(x - .5) // to the nearest, since x is not over 0
+	t := x - float32(whole)
+	p := ((((.0013410001*t+.009676036)*t+.055502973)*t+.24022107)*t+.69314724)*t + 1.0000001
+	return math.Float32frombits(math.Float32bits(p) + uint32(whole)<<23)
 }
 
 // scoreFactor is 1 / sqrt(headDim).

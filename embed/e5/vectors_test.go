@@ -92,7 +92,10 @@ func TestKernelsAgreeWithTestVectors(t *testing.T) {
 			for _, query := range []bool{false, true} {
 				var list []sample
 				var texts []string
-				for _, s := range samples(t) {
+				for i, s := range samples(t) {
+					if (k.name == "go" || testing.Short()) && (i%8 != 0 || s.N > 40) {
+						continue // plain Go is slow, and the others are held against it
+					}
 					if (s.Prefix == queryPrefix) == query {
 						list, texts = append(list, s), append(texts, s.Text)
 					}

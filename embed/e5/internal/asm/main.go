@@ -46,9 +46,6 @@ func main() {
 	Generate()
 }
 
-// lanes is how many float32 a register holds.
-func (u unit) lanes() int { return u.bytes / 4 }
-
 // constant returns 64 bytes of a 32-bit word in read-only memory, made once for each name.
 func constant(name string, word uint32) Mem {
 	if m, ok := constants[name]; ok {
