@@ -20,10 +20,11 @@ func TestCutPieces(t *testing.T) {
 		"full":   {words + "Done.", []string{words + "Done."}},
 		"spaces": {words + "longer end", []string{strings.TrimSpace(words), "longer end"}},
 		// The first sentence ends in the first half of the piece, the second in the second half.
-		"sentence":    {words[:400] + "a. " + words[:600] + "b. " + words, []string{words[:400] + "a. " + words[:600] + "b.", strings.TrimSpace(words)}},
-		"no sentence": {"Version 1.5 " + words[:700] + "2.5 " + words[:700], []string{"Version 1.5 " + words[:700] + "2.5 " + words[:484], strings.TrimSpace(words[485:700])}},
-		"chinese":     {strings.Repeat("我喜欢喝茶。", 150), []string{strings.Repeat("我喜欢喝茶。", 109), strings.Repeat("我喜欢喝茶。", 41)}},
-		"one word":    {strings.Repeat("é", 3000), []string{strings.Repeat("é", 1200), strings.Repeat("é", 1200), strings.Repeat("é", 600)}},
+		"sentence":       {words[:400] + "a. " + words[:600] + "b. " + words, []string{words[:400] + "a. " + words[:600] + "b.", strings.TrimSpace(words)}},
+		"early sentence": {words[:400] + "a. " + words, []string{words[:400] + "a. " + words[:794], strings.TrimSpace(words[795:])}},
+		"no sentence":    {"Version 1.5 " + words[:700] + "2.5 " + words[:700], []string{"Version 1.5 " + words[:700] + "2.5 " + words[:484], strings.TrimSpace(words[485:700])}},
+		"chinese":        {strings.Repeat("我喜欢喝茶。", 150), []string{strings.Repeat("我喜欢喝茶。", 109), strings.Repeat("我喜欢喝茶。", 41)}},
+		"one word":       {strings.Repeat("é", 3000), []string{strings.Repeat("é", 1200), strings.Repeat("é", 1200), strings.Repeat("é", 600)}},
 	} {
 		if diff := cmp.Diff(tt.want, cutPieces(tt.text)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

@@ -282,6 +282,30 @@ func TestIndexer(t *testing.T) {
 	}
 }
 
+// TestIndexerPieces embeds a document of more pieces than a call takes.
+func TestIndexerPieces(t *testing.T) {
+	h := newShelf(t)
+	h.say("", "a", "one two three four five six seven", "eight")
+	f := &fakeEmbedder{model: "m"}
+	if n := h.finish(h.indexer(IndexerConfig{Embedder: f, Texts: 3, Cut: strings.Fields})); n != 1 {
+		t.Errorf("it took %d batches", n)
+	}
+	if want := [][]string{{"one", "two", "six"}, {"four", "five", "three"}, {"seven", "eight"}}; !cmp.Equal(f.calls, want) {
+		t.Errorf("the calls are %q, want %q", f.calls, want)
+	}
+	n := 0
+	err := h.s.VectorsOf(t.Context(), "", "a", "m", []int64{1}, func(v store.Vector) bool {
+		if word := strings.Fields("one two three four five six seven")[v.Piece]; string(v.Data) != string(packVector(fakeVector("m", word))) {
+			t.Errorf("piece %d isn't %q", v.Piece, word)
+		}
+		n++
+		return true
+	})
+	if err != nil || n != 7 {
+		t.Errorf("%d pieces, error %v", n, err)
+	}
+}
+
 // TestIndexerOthers lets another indexer be faster while a text is embedded: what it did stays, the rest of the batch is
 // stored.
 func TestIndexerOthers(t *testing.T) {
@@ -577,6 +601,9 @@ func TestIndexerRun(t *testing.T) {
 	x.Kick() // doesn't block
 	if err := h.s.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if _, more, err := x.Some(t.Context(), "", ""); !more || memgpt.CodeOf(err) != memgpt.CodeClosed {
+		t.Errorf("of a closed store there is more %v, error %v", more, err)
 	}
 	if err := x.Run(t.Context()); memgpt.CodeOf(err) != memgpt.CodeClosed {
 		t.Errorf("Run with a closed store: %v", err)

@@ -264,7 +264,7 @@ func TestBacklogTouched(t *testing.T) {
 	if err := s.bringUp(ended, "m", s.rows.version, map[int64]bool{1: true}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that ends in the midst: %v", err)
 	}
-	expect("after those", "o1-2 r0-1 p0-4 q0-4 planted0-9 ")
+	expect("after those, all being looked at", "o1-2 r0-1 p0-4 q0-4 ")
 }
 
 // embedForever gives docs their vectors as fast as it can, adds docs when all have theirs, and begins a second model's
