@@ -18,7 +18,8 @@ const (
 	defaultWait  = 2 * time.Second
 	defaultShelf = 256 << 20
 	rescored     = 400  // documents whose cosines by sign code are replaced by true ones
-	mostRescored = 6400 // where the check says that rescored are too few
+	mostRescored = 1600 // where the owner's vectors tell that rescored are too few:
+	doubt        = 3.5  // deviations of a sign code's error by which the next could be nearer than it looks
 	maxAimed     = 8192 // bytes of a query that are embedded
 	nearlyAll    = .01  // share of texts without a vector that a model may have and still be the one
 )
@@ -165,22 +166,56 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 	return verdict{score: f.total, match: match, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}, nil
 }
 
-// rescore replaces the cosines of the best, by cosine or in all, by true ones.
+// rescore replaces the cosines of the best by sign code, and of the best in all, by true ones.
 func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) error {
 	f := &b.fused
-	byCosine, byTotal := newRanking(w.meta, rescored), newRanking(w.meta, rescored)
+	byCosine, byTotal := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)
 	for i := range f.cosine {
-		if w.pass.passes(i) {
+		if (len(byCosine.heap) < mostRescored || f.cosine[i] >= byCosine.heap[0].score || f.total[i] >= byTotal.heap[0].score) &&
+			f.cosine[i] != noVector && w.pass.passes(i) {
 			byCosine.offer(found{doc: i, score: f.cosine[i]})
 			byTotal.offer(found{doc: i, score: f.total[i]})
 		}
 	}
-	docs := make([]int, 0, 2*rescored)
-	for _, d := range append(byCosine.heap, byTotal.heap...) {
-		docs = append(docs, d.doc)
+	if err := si.rescoreBest(ctx, byCosine.sorted(), f.cosine); err != nil {
+		return err
+	}
+	return si.exact(ctx, si.codes, si.aim, placesOf(byTotal.heap), f.cosine)
+}
+
+// rescoreBest replaces the cosines of the best by sign code, rescored at first, then twice as many as long as one that is
+// left could well be among the ten nearest.
+func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32) error {
+	for done, end := 0, rescored; done < len(best); done, end = end, 2*end {
+		end = min(end, len(best))
+		if err := si.exact(ctx, si.codes, si.aim, placesOf(best[done:end]), cosines); err != nil {
+			return err
+		}
+		if end == len(best) || tenthOf(best[:end], cosines) > best[end].score+doubt*si.codes.noise {
+			return nil
+		}
+	}
+	return nil
+}
+
+// placesOf returns the documents in ascending order.
+func placesOf(list []found) []int {
+	docs := make([]int, len(list))
+	for k, d := range list {
+		docs[k] = d.doc
 	}
 	slices.Sort(docs)
-	return si.exact(ctx, si.codes, si.aim, slices.Compact(docs), f.cosine)
+	return docs
+}
+
+// tenthOf returns the tenth best of the documents' cosines.
+func tenthOf(list []found, cosines []float32) float32 {
+	all := make([]float32, len(list))
+	for k, d := range list {
+		all[k] = cosines[d.doc]
+	}
+	slices.Sort(all)
+	return all[max(0, len(all)-10)]
 }
 
 // extras are what speaks for a message beside words and cosine: that the query names who said it, or when.
