@@ -192,7 +192,7 @@ func TestSignCodesFindTheNearest(t *testing.T) {
 			for i := range all {
 				all[i] = i
 			}
-			if err := r.exact(t.Context(), signs, a, all, exact); err != nil {
+			if err := r.exact(t.Context(), signs, a, all, func(i int, x float32) { exact[i] = x }); err != nil {
 				t.Fatal(err)
 			}
 			var order []found
@@ -201,7 +201,7 @@ func TestSignCodesFindTheNearest(t *testing.T) {
 			}
 			si := &sight{reading: r, codes: signs, aim: a}
 			mended := slices.Clone(told)
-			if err := si.rescoreBest(t.Context(), order, mended); err != nil {
+			if err := si.rescoreBest(t.Context(), order, mended, func(i int, x float32) { mended[i] = x }); err != nil {
 				t.Fatal(err)
 			}
 			best := bestPlaces(mended, 10)

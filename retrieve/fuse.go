@@ -27,26 +27,28 @@ func defaultRecipe() recipe {
 		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine}
 }
 
-// fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries.
+// fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries. Passes
+// over them are few, since an owner may have a million documents.
 type fused struct {
 	cosine []float32 // noVector where there is none
-	ease   []float32
-	words  []float32 // with context
+	ease   []float32 // how much a document gives to its neighbours and takes from them
+	words  []float32 // scores by words, with context
 	near   []float32 // cosines in deviations, with context
 	total  []float32
 	top    []bestOf // by session
 	seen   []uint8
-	bonus  []float32
 	extras *extras
 
+	recipe              *recipe
+	layout              *layout
 	weight              float32 // of near
 	wordsMean, wordsDev float32
 	cosineMean, cosDev  float32
-	covered, floor      float32
+	covered             float32
 }
 
 func (f *fused) sized(n, sessions int) {
-	for _, column := range []*[]float32{&f.cosine, &f.ease, &f.words, &f.near, &f.total, &f.bonus} {
+	for _, column := range []*[]float32{&f.cosine, &f.ease, &f.words, &f.near, &f.total} {
 		if cap(*column) < n {
 			*column = make([]float32, n+n/4)
 		}
@@ -58,11 +60,43 @@ func (f *fused) sized(n, sessions int) {
 	f.top, f.seen = f.top[:sessions], f.seen[:sessions]
 }
 
+// fuse fills the columns from scores by words and cosines; those of dead documents are 0 and noVector. Possible is the
+// greatest score that words can give.
+func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, possible float32) {
+	f.recipe, f.layout = r, l
+	f.covered = f.measure(meta.Length, words)
+	if possible > 0 {
+		f.covered = min(1, f.covered/(possible*r.cover))
+	}
+	f.weight = r.vectors + r.uncovered*(1-f.covered)
+	f.cosineMean, f.cosDev = moments(f.cosine, meta.Dead)
+	f.spread(words)
+	f.wordsMean, f.wordsDev = moments(f.words, meta.Dead)
+	f.add(meta.Dead)
+	f.addBonus()
+}
+
+// measure sets each document's ease and returns the best score.
+func (f *fused) measure(lengths []uint32, words []float32) (best float32) {
+	short := f.recipe.shortWords
+	ease := f.ease[:len(words)]
+	lengths = lengths[:len(words)]
+	for i, s := range words {
+		best = max(best, s)
+		ease[i] = 1
+		if n := float32(lengths[i]); n > short {
+			ease[i] = short / n
+		}
+	}
+	return best
+}
+
 // moments returns mean and deviation of a column over the documents that live and have a value.
 func moments(column []float32, dead []bool) (mean, dev float32) {
+	dead = dead[:len(column)]
 	n, sum, squares := 0, 0., 0.
 	for i, x := range column {
-		if !dead[i] && x != noVector {
+		if x != noVector && !dead[i] {
 			n++
 			sum += float64(x)
 			squares += float64(x) * float64(x)
@@ -75,54 +109,133 @@ func moments(column []float32, dead []bool) (mean, dev float32) {
 	return float32(m), float32(math.Sqrt(max(0, squares/float64(n)-m*m)))
 }
 
-// fuse fills the columns from scores by words and cosines. Possible is the greatest score that words can give.
-func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, possible float32) {
-	n := len(words)
-	for i, length := range meta.Length {
-		f.ease[i] = min(1, r.shortWords/max(1, float32(length)))
+// spread gives shares of a turn's scores to the two before it and behind it in its session, giver and taker each scaled by
+// ease.
+func (f *fused) spread(words []float32) {
+	prev := f.layout.prev[:len(words)]
+	scale := float32(0)
+	if f.cosDev > 0 {
+		scale = 1 / f.cosDev
 	}
-	f.covered = 0
 	for i, s := range words {
-		if !meta.Dead[i] {
-			f.covered = max(f.covered, s)
+		f.words[i], f.near[i], f.total[i] = s, 0, 0
+		if x := f.cosine[i]; x != noVector {
+			f.total[i] = (x - f.cosineMean) * scale // until the sum is made, the cosine without context
+			f.near[i] = f.total[i]
 		}
-	}
-	if possible > 0 {
-		f.covered = min(1, f.covered/(possible*r.cover))
-	}
-	f.weight = r.vectors + r.uncovered*(1-f.covered)
-	l.spread(words, f.ease, f.words, r.wordsNear, r.wordsFar)
-	f.wordsMean, f.wordsDev = moments(f.words, meta.Dead)
-	f.cosineMean, f.cosDev = moments(f.cosine, meta.Dead)
-	for i, x := range f.cosine {
-		f.total[i] = 0
-		if x != noVector && f.cosDev > 0 {
-			f.total[i] = (x - f.cosineMean) / f.cosDev
+		p := prev[i]
+		if p == 0 {
+			continue
 		}
-	}
-	l.spread(f.total, f.ease, f.near, r.cosineNear, r.cosineFar)
-	for i := range n {
-		f.total[i] = f.weight * f.near[i]
-		if f.wordsDev > 0 {
-			f.total[i] += (f.words[i] - f.wordsMean) / f.wordsDev
+		f.share(words, i, int(p-1), f.recipe.wordsNear, f.recipe.cosineNear)
+		if p = prev[p-1]; p != 0 {
+			f.share(words, i, int(p-1), f.recipe.wordsFar, f.recipe.cosineFar)
 		}
-	}
-	f.addSessions(r, meta, l, n)
-	for i := range n {
-		speaker, day := f.extras.of(i)
-		f.total[i] += f.bonus[i] + speaker + day
 	}
 }
 
-// addSessions sets the bonus of each message from the best of its session.
-func (f *fused) addSessions(r *recipe, meta *store.Meta, l *layout, n int) {
-	l.best(f.total, func(i int) bool { return !meta.Dead[i] }, f.top, f.seen)
-	for i := range n {
-		f.bonus[i] = 0
-		if s := l.session[i]; s != 0 {
-			f.bonus[i] = r.session * f.ease[i] * f.top[s-1][0]
+func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
+	ease := f.ease[a] * f.ease[b]
+	byWords, byCosine = byWords*ease, byCosine*ease
+	f.words[a] += byWords * words[b]
+	f.words[b] += byWords * words[a]
+	f.near[a] += byCosine * f.total[b]
+	f.near[b] += byCosine * f.total[a]
+}
+
+// add sums up words and cosines, and keeps the best of each session.
+func (f *fused) add(dead []bool) {
+	scale := float32(0)
+	if f.wordsDev > 0 {
+		scale = 1 / f.wordsDev
+	}
+	clear(f.seen)
+	session := f.layout.session
+	for i, w := range f.words {
+		y := (w-f.wordsMean)*scale + f.weight*f.near[i]
+		f.total[i] = y
+		if s := session[i]; s != 0 && !dead[i] {
+			f.top[s-1].put(y, &f.seen[s-1])
 		}
 	}
+}
+
+// bestOf keeps the three best scores of a session, the best first; in the end their mean stands first.
+type bestOf [3]float32
+
+// put adds a score; seen is how many there are.
+func (b *bestOf) put(y float32, seen *uint8) {
+	k := int(*seen)
+	if k < 3 {
+		*seen++
+	} else if y <= b[2] {
+		return
+	} else {
+		k = 2
+	}
+	for ; k > 0 && y > b[k-1]; k-- {
+		b[k] = b[k-1]
+	}
+	b[k] = y
+}
+
+// addBonus adds what the session, the speaker and the date are worth.
+func (f *fused) addBonus() {
+	for s := range f.top {
+		b, mean := &f.top[s], float32(0)
+		for _, y := range b[:f.seen[s]] {
+			mean += y / float32(f.seen[s])
+		}
+		b[0] = mean
+	}
+	for i := range f.total {
+		f.total[i] += f.bonus(i)
+	}
+	if f.extras.any() {
+		for i := range f.total {
+			speaker, day := f.extras.of(i)
+			f.total[i] += speaker + day
+		}
+	}
+}
+
+// bonus is what the best of a message's session add to it.
+func (f *fused) bonus(i int) float32 {
+	if s := f.layout.session[i]; s != 0 {
+		return f.recipe.session * f.ease[i] * f.top[s-1][0]
+	}
+	return 0
+}
+
+// mend replaces the cosine of a document by a truer one in its total and in its neighbours'. What its session has of it
+// stays.
+func (f *fused) mend(i int, cosine float32) {
+	change := float32(0)
+	if f.cosDev > 0 {
+		change = (cosine - f.cosine[i]) / f.cosDev
+	}
+	f.cosine[i] = cosine
+	change = f.gain(i, change)
+	near, far := f.recipe.cosineNear*f.ease[i]*change, f.recipe.cosineFar*f.ease[i]*change
+	prev := f.layout.prev
+	if p := prev[i]; p != 0 {
+		f.gain(int(p-1), near*f.ease[p-1])
+		if p = prev[p-1]; p != 0 {
+			f.gain(int(p-1), far*f.ease[p-1])
+		}
+	}
+	if n := f.layout.next(i); n > 0 {
+		f.gain(n, near*f.ease[n])
+		if n = f.layout.next(n); n > 0 {
+			f.gain(n, far*f.ease[n])
+		}
+	}
+}
+
+func (f *fused) gain(i int, change float32) float32 {
+	f.near[i] += change
+	f.total[i] += f.weight * change
+	return change
 }
 
 // parts explains the total of a document: its summands, and before each what that was made of. Words are the document's
@@ -138,8 +251,8 @@ func (f *fused) parts(words []float32, i int) []tool.Part {
 	if f.cosine[i] != noVector {
 		list = append(list, value("cosine", f.cosine[i]))
 	}
-	sum := byWords + f.weight*f.near[i] + f.bonus[i] + speaker + day
+	sum := byWords + f.weight*f.near[i] + f.bonus(i) + speaker + day
 	return append(list, value("cosine in deviations, with neighbours", f.near[i]), value("covered by words", f.covered),
-		value("meaning", f.weight*f.near[i]), value("session", f.bonus[i]), value("speaker", speaker), value("date", day),
+		value("meaning", f.weight*f.near[i]), value("session", f.bonus(i)), value("speaker", speaker), value("date", day),
 		value("verbatim", f.total[i]-sum))
 }

@@ -259,9 +259,13 @@ func TestNeighboursShare(t *testing.T) {
 		{thread: 1, unix: at, length: 60}, {thread: 2, unix: at, length: 1}, {thread: 1, unix: at + 60, length: 120},
 		{thread: 1, unix: at + 120, length: 10}, {thread: 1, unix: at + 5*3600, length: 10},
 	}
-	l := (*layout)(nil).grown(metaOf(list), nil)
-	out := make([]float32, 5)
-	l.spread([]float32{10, 100, 20, 30, 40}, []float32{1, 1, .5, 1, 1}, out, .4, .15)
+	meta := metaOf(list)
+	l := (*layout)(nil).grown(meta, nil)
+	for i := range list {
+		list[i].cosine, list[i].words = noVector, []float32{10, 100, 20, 30, 40}[i]
+	}
+	r := defaultRecipe()
+	out := fuseOf(&r, list, l, 0, &extras{recipe: &r, meta: meta}).words
 	want := []float32{10 + .4*.5*20 + .15*30, 100, 20 + .4*.5*10 + .4*.5*30, 30 + .4*.5*20 + .15*10, 40}
 	for i := range want {
 		if math.Abs(float64(want[i]-out[i])) > 1e-5 {
@@ -298,10 +302,62 @@ func TestSessions(t *testing.T) {
 }
 
 func TestBestOfSession(t *testing.T) {
-	l := &layout{session: []uint32{1, 1, 1, 1, 2, 0, 2, 3}, sessions: 3}
-	top, seen := make([]bestOf, 3), make([]uint8, 3)
-	l.best([]float32{1, 5, 3, 7, -2, 100, 4, 9}, func(i int) bool { return i != 7 }, top, seen)
-	if top[0][0] != 5 || top[1][0] != 1 || top[2][0] != 0 {
-		t.Errorf("means of the best are %v, %v, %v, want 5, 1, 0", top[0][0], top[1][0], top[2][0])
+	rnd := rand.New(rand.NewPCG(9, 9))
+	for range 200 {
+		var b bestOf
+		var seen uint8
+		var all []float32
+		for range rnd.IntN(7) {
+			y := float32(rnd.IntN(5) - 2)
+			all = append(all, y)
+			b.put(y, &seen)
+		}
+		slices.Sort(all)
+		slices.Reverse(all)
+		if want := all[:min(3, len(all))]; !slices.Equal(b[:seen], want) {
+			t.Errorf("the best of %v are %v", all, b[:seen])
+		}
+	}
+}
+
+// TestMendEqualsFusion replaces cosines afterwards: totals are as if they had been there from the start, but for what the
+// sessions and the deviations have of them.
+func TestMendEqualsFusion(t *testing.T) {
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		list := randomHistory(rnd, 2+rnd.IntN(60))
+		meta := metaOf(list)
+		l := (*layout)(nil).grown(meta, nil)
+		r := defaultRecipe()
+		r.session = 0
+		e := &extras{recipe: &r, meta: meta}
+		f := fuseOf(&r, list, l, 12, e)
+		near := slices.Clone(f.near)
+		changed := map[int]float32{}
+		for i := range list {
+			if !list[i].dead && list[i].cosine != noVector && rnd.IntN(3) == 0 {
+				changed[i] = float32(rnd.NormFloat64() * .1)
+				f.mend(i, changed[i])
+			}
+		}
+		alone := make([]said, len(list)) // the changes, spread by themselves
+		session := naiveSessions(list)
+		want := slices.Clone(near)
+		for i, c := range changed {
+			d := (c - list[i].cosine) / f.cosDev
+			want[i] += d
+			for j := range alone {
+				for k, part := range []float32{r.cosineNear, r.cosineFar} {
+					if naiveBeside(list, session, i, k+1) == j || naiveBeside(list, session, j, k+1) == i {
+						want[j] += part * f.ease[i] * f.ease[j] * d
+					}
+				}
+			}
+		}
+		for i := range want {
+			if math.Abs(float64(want[i]-f.near[i])) > 1e-3 {
+				t.Fatalf("seed %d: message %d of %d has %v, want %v", seed, i, len(list), f.near[i], want[i])
+			}
+		}
 	}
 }

@@ -156,7 +156,6 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		if err := s.rescore(ctx, w, b, si); err != nil {
 			return verdict{}, err
 		}
-		f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
 	}
 	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
 	if !fl.clears(b.score, f.cosine, w.pass.passes) {
@@ -177,18 +176,18 @@ func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) 
 			byTotal.offer(found{doc: i, score: f.total[i]})
 		}
 	}
-	if err := si.rescoreBest(ctx, byCosine.sorted(), f.cosine); err != nil {
+	if err := si.rescoreBest(ctx, byCosine.sorted(), f.cosine, f.mend); err != nil {
 		return err
 	}
-	return si.exact(ctx, si.codes, si.aim, placesOf(byTotal.heap), f.cosine)
+	return si.exact(ctx, si.codes, si.aim, placesOf(byTotal.heap), f.mend)
 }
 
 // rescoreBest replaces the cosines of the best by sign code, rescored at first, then twice as many as long as one that is
 // left could well be among the ten nearest.
-func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32) error {
+func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32, set func(int, float32)) error {
 	for done, end := 0, rescored; done < len(best); done, end = end, 2*end {
 		end = min(end, len(best))
-		if err := si.exact(ctx, si.codes, si.aim, placesOf(best[done:end]), cosines); err != nil {
+		if err := si.exact(ctx, si.codes, si.aim, placesOf(best[done:end]), set); err != nil {
 			return err
 		}
 		if end == len(best) || tenthOf(best[:end], cosines) > best[end].score+doubt*si.codes.noise {
@@ -229,6 +228,8 @@ type extras struct {
 func (s *Searcher) extras(w *wanted) *extras {
 	return &extras{recipe: &s.recipe, meta: w.meta, named: s.analyzer.named(w.Text, w.meta), dates: s.spans(w)}
 }
+
+func (e *extras) any() bool { return e.named != nil || len(e.dates) > 0 }
 
 func (e *extras) of(i int) (speaker, day float32) {
 	if e.named != nil && e.named[e.meta.Author[i]] {
