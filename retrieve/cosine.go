@@ -50,7 +50,7 @@ func aimOf(v, mean []float32) *aim {
 // noVector stands for the cosine of a document without a vector.
 const noVector = float32(-2)
 
-// large is the number of vectors from which on two goroutines compare.
+// large is the number of documents or vectors from which on two goroutines work.
 const large = 50_000
 
 // cosines sets out, by document, to the cosine of each with the aim; the best of its pieces. Documents without a vector

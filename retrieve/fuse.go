@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"math"
+	"sync"
 
 	"memgpt/store"
 	"memgpt/tool"
@@ -19,12 +20,13 @@ type recipe struct {
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
 	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
+	large                 halver
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine}
+		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large}
 }
 
 // fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries. Passes
@@ -41,6 +43,7 @@ type fused struct {
 
 	recipe              *recipe
 	layout              *layout
+	dead                []bool
 	weight              float32 // of near
 	wordsMean, wordsDev float32
 	cosineMean, cosDev  float32
@@ -64,74 +67,115 @@ func (f *fused) sized(n, sessions int) {
 // greatest score that words can give.
 func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, possible float32) {
 	f.recipe, f.layout = r, l
+	f.dead = meta.Dead
 	f.covered = f.measure(meta.Length, words)
 	if possible > 0 {
 		f.covered = min(1, f.covered/(possible*r.cover))
 	}
 	f.weight = r.vectors + r.uncovered*(1-f.covered)
-	f.cosineMean, f.cosDev = moments(f.cosine, meta.Dead)
+	f.cosineMean, f.cosDev = f.moments(f.cosine)
 	f.spread(words)
-	f.wordsMean, f.wordsDev = moments(f.words, meta.Dead)
-	f.add(meta.Dead)
+	f.wordsMean, f.wordsDev = f.moments(f.words)
+	f.add()
 	f.addBonus()
 }
 
-// measure sets each document's ease and returns the best score.
-func (f *fused) measure(lengths []uint32, words []float32) (best float32) {
-	short := f.recipe.shortWords
-	ease := f.ease[:len(words)]
-	lengths = lengths[:len(words)]
-	for i, s := range words {
-		best = max(best, s)
-		ease[i] = 1
-		if n := float32(lengths[i]); n > short {
-			ease[i] = short / n
-		}
+// halver is the number of documents from which on work is done in two halves, side by side.
+type halver int
+
+// run calls do for 0 to n, whole or in two halves.
+func (h halver) run(n int, do func(half, from, to int)) {
+	if n < int(h) {
+		do(0, 0, n)
+		return
 	}
-	return best
+	var wg sync.WaitGroup
+	wg.Go(func() { do(1, n/2, n) })
+	do(0, 0, n/2)
+	wg.Wait()
+}
+
+// measure sets each document's ease and returns the best score.
+func (f *fused) measure(lengths []uint32, words []float32) float32 {
+	var best [2]float32
+	f.recipe.large.run(len(words), func(half, from, to int) {
+		short, top := f.recipe.shortWords, float32(0)
+		ease, lengths := f.ease[from:to], lengths[from:to]
+		for i, s := range words[from:to] {
+			top = max(top, s)
+			ease[i] = 1
+			if n := float32(lengths[i]); n > short {
+				ease[i] = short / n
+			}
+		}
+		best[half] = top
+	})
+	return max(best[0], best[1])
 }
 
 // moments returns mean and deviation of a column over the documents that live and have a value.
-func moments(column []float32, dead []bool) (mean, dev float32) {
-	dead = dead[:len(column)]
-	n, sum, squares := 0, 0., 0.
-	for i, x := range column {
-		if x != noVector && !dead[i] {
-			n++
-			sum += float64(x)
-			squares += float64(x) * float64(x)
+func (f *fused) moments(column []float32) (mean, dev float32) {
+	var sums [2][3]float64
+	f.recipe.large.run(len(column), func(half, from, to int) {
+		dead := f.dead[from:to]
+		n, sum, squares := 0, 0., 0.
+		for i, x := range column[from:to] {
+			if x != noVector && !dead[i] {
+				n++
+				sum += float64(x)
+				squares += float64(x) * float64(x)
+			}
 		}
-	}
+		sums[half] = [3]float64{float64(n), sum, squares}
+	})
+	n := sums[0][0] + sums[1][0]
 	if n == 0 {
 		return 0, 0
 	}
-	m := sum / float64(n)
-	return float32(m), float32(math.Sqrt(max(0, squares/float64(n)-m*m)))
+	m := (sums[0][1] + sums[1][1]) / n
+	return float32(m), float32(math.Sqrt(max(0, (sums[0][2]+sums[1][2])/n-m*m)))
 }
 
 // spread gives shares of a turn's scores to the two before it and behind it in its session, giver and taker each scaled by
-// ease.
+// ease. What crosses the border of two halves is given in the end.
 func (f *fused) spread(words []float32) {
-	prev := f.layout.prev[:len(words)]
-	scale := float32(0)
-	if f.cosDev > 0 {
-		scale = 1 / f.cosDev
+	var across [2][]int
+	f.recipe.large.run(len(words), func(half, from, to int) {
+		for i := from; i < to; i++ {
+			f.words[i], f.near[i], f.total[i] = words[i], 0, 0
+			if x := f.cosine[i]; x != noVector && f.cosDev > 0 {
+				f.total[i] = (x - f.cosineMean) / f.cosDev // until the sum is made, the cosine without context
+				f.near[i] = f.total[i]
+			}
+			if !f.shareBack(words, i, from) {
+				across[half] = append(across[half], i)
+			}
+		}
+	})
+	for _, i := range across[1] {
+		f.shareBack(words, i, 0)
 	}
-	for i, s := range words {
-		f.words[i], f.near[i], f.total[i] = s, 0, 0
-		if x := f.cosine[i]; x != noVector {
-			f.total[i] = (x - f.cosineMean) * scale // until the sum is made, the cosine without context
-			f.near[i] = f.total[i]
-		}
-		p := prev[i]
-		if p == 0 {
-			continue
-		}
-		f.share(words, i, int(p-1), f.recipe.wordsNear, f.recipe.cosineNear)
-		if p = prev[p-1]; p != 0 {
-			f.share(words, i, int(p-1), f.recipe.wordsFar, f.recipe.cosineFar)
-		}
+}
+
+// shareBack shares between a turn and the two before it; it does nothing and returns false if one stands before from.
+func (f *fused) shareBack(words []float32, i, from int) bool {
+	prev := f.layout.prev
+	p := prev[i]
+	if p == 0 {
+		return true
 	}
+	if int(p) <= from {
+		return false
+	}
+	far := prev[p-1]
+	if far != 0 && int(far) <= from {
+		return false
+	}
+	f.share(words, i, int(p-1), f.recipe.wordsNear, f.recipe.cosineNear)
+	if far != 0 {
+		f.share(words, i, int(far-1), f.recipe.wordsFar, f.recipe.cosineFar)
+	}
+	return true
 }
 
 func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
@@ -144,18 +188,20 @@ func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
 }
 
 // add sums up words and cosines, and keeps the best of each session.
-func (f *fused) add(dead []bool) {
+func (f *fused) add() {
 	scale := float32(0)
 	if f.wordsDev > 0 {
 		scale = 1 / f.wordsDev
 	}
+	f.recipe.large.run(len(f.total), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			f.total[i] = (f.words[i]-f.wordsMean)*scale + f.weight*f.near[i]
+		}
+	})
 	clear(f.seen)
-	session := f.layout.session
-	for i, w := range f.words {
-		y := (w-f.wordsMean)*scale + f.weight*f.near[i]
-		f.total[i] = y
-		if s := session[i]; s != 0 && !dead[i] {
-			f.top[s-1].put(y, &f.seen[s-1])
+	for i, s := range f.layout.session[:len(f.total)] {
+		if s != 0 && !f.dead[i] {
+			f.top[s-1].put(f.total[i], &f.seen[s-1])
 		}
 	}
 }
@@ -188,15 +234,16 @@ func (f *fused) addBonus() {
 		}
 		b[0] = mean
 	}
-	for i := range f.total {
-		f.total[i] += f.bonus(i)
-	}
-	if f.extras.any() {
-		for i := range f.total {
-			speaker, day := f.extras.of(i)
-			f.total[i] += speaker + day
+	extra := f.extras.any()
+	f.recipe.large.run(len(f.total), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			f.total[i] += f.bonus(i)
+			if extra {
+				speaker, day := f.extras.of(i)
+				f.total[i] += speaker + day
+			}
 		}
-	}
+	})
 }
 
 // bonus is what the best of a message's session add to it.

@@ -168,18 +168,23 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 // rescore replaces the cosines of the best by sign code, and of the best in all, by true ones.
 func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) error {
 	f := &b.fused
-	byCosine, byTotal := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)
-	for i := range f.cosine {
-		if (len(byCosine.heap) < mostRescored || f.cosine[i] >= byCosine.heap[0].score || f.total[i] >= byTotal.heap[0].score) &&
-			f.cosine[i] != noVector && w.pass.passes(i) {
-			byCosine.offer(found{doc: i, score: f.cosine[i]})
-			byTotal.offer(found{doc: i, score: f.total[i]})
+	var byCosine, byTotal [2]*ranking
+	halver(large).run(len(f.cosine), func(half, from, to int) {
+		cosines, totals := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)
+		byCosine[half], byTotal[half] = cosines, totals
+		for i := from; i < to; i++ {
+			if (len(cosines.heap) < mostRescored || f.cosine[i] >= cosines.heap[0].score || f.total[i] >= totals.heap[0].score) &&
+				f.cosine[i] != noVector && w.pass.passes(i) {
+				cosines.offer(found{doc: i, score: f.cosine[i]})
+				totals.offer(found{doc: i, score: f.total[i]})
+			}
 		}
-	}
-	if err := si.rescoreBest(ctx, byCosine.sorted(), f.cosine, f.mend); err != nil {
+	})
+	nearest, best := byCosine[0].joined(byCosine[1]), byTotal[0].joined(byTotal[1])
+	if err := si.rescoreBest(ctx, nearest.sorted(), f.cosine, f.mend); err != nil {
 		return err
 	}
-	return si.exact(ctx, si.codes, si.aim, placesOf(byTotal.heap), f.mend)
+	return si.exact(ctx, si.codes, si.aim, placesOf(best.heap), f.mend)
 }
 
 // rescoreBest replaces the cosines of the best by sign code, rescored at first, then twice as many as long as one that is
