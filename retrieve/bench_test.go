@@ -1,7 +1,10 @@
 package retrieve_test
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/embed/e5"
 	"memgpt/retrieve"
 	"memgpt/store"
 	"memgpt/tool"
@@ -48,7 +52,7 @@ func zipfIndex(n int) (*memIndex, func() string) {
 	o := m.owner("", "a")
 	for i := range n {
 		d := store.Doc{ID: fmt.Sprint("message-", i+1), Kind: memgpt.KindMessage, Thread: "conv-main", Role: memgpt.RoleUser,
-			Time: noon.Add(time.Duration(i) * time.Minute), Length: 3 + r.IntN(38)}
+			Time: noon.Add(time.Duration(i)*time.Minute + time.Duration(i/25)*6*time.Hour), Length: 3 + r.IntN(38)}
 		counts := map[uint64]int{}
 		for range d.Length {
 			counts[words.Uint64()]++
@@ -113,5 +117,109 @@ func BenchmarkRecall(b *testing.B) {
 			}
 			b.ReportMetric(r[2], "R@10")
 		})
+	}
+}
+
+// madeIndex gives the documents of a memIndex vectors that are made when they are read: of 997 groups, all one way.
+type madeIndex struct {
+	*memIndex
+	docs          int64
+	groups, noise [][]int8
+	data          []byte
+}
+
+func newMadeIndex(m *memIndex) *madeIndex {
+	r := rand.New(rand.NewPCG(2, 2))
+	rows := func(n int, size float64) [][]int8 {
+		out := make([][]int8, n)
+		for i := range out {
+			out[i] = make([]int8, 384)
+			for d := range out[i] {
+				out[i][d] = int8(max(-60, min(60, size*r.NormFloat64())))
+			}
+		}
+		return out
+	}
+	x := &madeIndex{memIndex: m, docs: int64(len(m.owner("", "a").ids)), groups: rows(997, 14), noise: rows(4093, 14), data: make([]byte, 388)}
+	for _, g := range x.groups {
+		for d := range g {
+			g[d] += int8(d%60) - 30
+		}
+	}
+	binary.LittleEndian.PutUint32(x.data, math.Float32bits(.2))
+	return x
+}
+
+func (x *madeIndex) vector(doc int64) store.Vector {
+	g, n := x.groups[doc%997], x.noise[doc%4093]
+	for d := range g {
+		x.data[4+d] = byte(g[d] + n[d])
+	}
+	return store.Vector{Doc: doc, Data: x.data}
+}
+
+func (x *madeIndex) Embedded(context.Context, string, string) (map[string]int64, error) {
+	return map[string]int64{"bench": x.docs}, nil
+}
+
+func (x *madeIndex) Vectors(_ context.Context, _, _, _ string, after int64, yield func(store.Vector) bool) error {
+	for doc := after + 1; doc <= x.docs && yield(x.vector(doc)); doc++ {
+	}
+	return nil
+}
+
+func (x *madeIndex) VectorsOf(_ context.Context, _, _, _ string, docs []int64, yield func(store.Vector) bool) error {
+	for _, doc := range docs {
+		if !yield(x.vector(doc)) {
+			break
+		}
+	}
+	return nil
+}
+
+// benchEncoder is the built-in encoder under another name.
+type benchEncoder struct{ *e5.Encoder }
+
+func (benchEncoder) Model() string { return "bench" }
+
+// BenchmarkHybrid measures questions of five words by words and vectors, the embedding of the question included, SQLite
+// not. bytes/message is what the searcher keeps of vectors and layout.
+func BenchmarkHybrid(b *testing.B) {
+	sizes := []int{1000, 100_000}
+	if os.Getenv("MEMGPT_LONG") != "" {
+		sizes = append(sizes, 1_000_000)
+	}
+	enc, err := e5.New(e5.Config{})
+	if err != nil {
+		b.Skip(err)
+	}
+	for _, n := range sizes {
+		m, question := zipfIndex(n)
+		m.block = 512
+		x := newMadeIndex(m)
+		s, err := retrieve.New(retrieve.Config{Index: x, Store: m, Embedders: []memgpt.Embedder{benchEncoder{enc}}, Wait: time.Minute})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for name, q := range map[string]tool.Query{"plain": {}, "filtered": {From: noon.Add(time.Hour), Roles: []memgpt.Role{memgpt.RoleUser}}} {
+			b.Run(fmt.Sprintf("%d/%s", n, name), func(b *testing.B) {
+				q.Owner, q.Text = "a", question()
+				if hits, err := s.Search(b.Context(), q); err != nil || hits.Words != "" {
+					b.Fatal(hits.Words, err)
+				}
+				var took []time.Duration
+				for b.Loop() {
+					q.Text = question()
+					start := time.Now()
+					if _, err := s.Search(b.Context(), q); err != nil {
+						b.Fatal(err)
+					}
+					took = append(took, time.Since(start))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+				b.ReportMetric(float64(s.Held())/float64(n), "bytes/message")
+			})
+		}
 	}
 }

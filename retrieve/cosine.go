@@ -50,7 +50,7 @@ func aimOf(v, mean []float32) *aim {
 // noVector stands for the cosine of a document without a vector.
 const noVector = float32(-2)
 
-// large is the number of vectors from which on two goroutines compare.
+// large is the number of documents or vectors from which on two goroutines work.
 const large = 50_000
 
 // cosines sets out, by document, to the cosine of each with the aim; the best of its pieces. Documents without a vector
@@ -172,31 +172,31 @@ func (c *codes) signCosines6(a *aim, scale float32, out []float32, from, to int)
 	}
 }
 
-// exact sets the cosines of documents, whose numbers less one ascend, to the true ones, read from the store.
-func (r *reading) exact(ctx context.Context, c *codes, a *aim, docs []int, out []float32) error {
+// exact reads the vectors of documents, whose numbers less one ascend, and tells their true cosines.
+func (r *reading) exact(ctx context.Context, c *codes, a *aim, docs []int, set func(doc int, cosine float32)) error {
 	numbers := make([]int64, len(docs))
 	for k, d := range docs {
 		numbers[k] = int64(d) + 1
 	}
 	meanDot, meanNorm := dot(a.v, c.mean), dot(c.mean, c.mean)
 	row := make([]int8, c.dim)
-	last := int64(0)
+	last, best := int64(0), noVector
 	var bad error
 	err := r.index.VectorsOf(ctx, r.tenant, r.owner, r.model, numbers, func(v store.Vector) bool {
 		unit, data, err := packed(v.Data)
-		if err != nil || len(data) != c.dim || v.Doc < 1 || int(v.Doc) > len(out) {
-			bad = fmt.Errorf("vector of document %d: %d bytes do not fit the owner's others: %w", v.Doc, len(v.Data), err)
+		if err != nil || len(data) != c.dim {
+			bad = fmt.Errorf("the vector of document %d has %d bytes, unlike the owner's others: %w", v.Doc, len(v.Data), err)
 			return false
+		}
+		if v.Doc != last && last > 0 {
+			set(int(last-1), best)
+			best = noVector
 		}
 		for i, b := range data {
 			row[i] = int8(b)
 		}
-		d, m, norm := rowDots(a.v, c.mean, row)
-		cos := centred(unit, d, m, norm, meanDot, meanNorm)
-		if v.Doc != last || cos > out[v.Doc-1] {
-			out[v.Doc-1] = cos
-		}
-		last = v.Doc
+		withAim, withMean, withSelf := rowDots(a.v, c.mean, row)
+		last, best = v.Doc, max(best, centred(unit, withAim, withMean, withSelf, meanDot, meanNorm))
 		return true
 	})
 	if err == nil {
@@ -204,6 +204,9 @@ func (r *reading) exact(ctx context.Context, c *codes, a *aim, docs []int, out [
 	}
 	if err != nil {
 		return fmt.Errorf("compare the nearest: %w", err)
+	}
+	if last > 0 {
+		set(int(last-1), best)
 	}
 	return nil
 }

@@ -20,3 +20,6 @@ func Apart(vectors [][]float32) float32 { return priorOf(vectors).apart }
 
 // PlainTexts are the texts that a model's prior is made of.
 func PlainTexts() []string { return plainTexts }
+
+// Held returns how many bytes are kept of owners.
+func (s *Searcher) Held() int64 { return s.shelf.total }

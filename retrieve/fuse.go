@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"math"
+	"sync"
 
 	"memgpt/store"
 	"memgpt/tool"
@@ -20,12 +21,13 @@ type recipe struct {
 	day                   float32 // for messages of the time that the query names
 	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
 	noFloor               bool    // all are hits
+	large                 halver
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine}
+		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large}
 }
 
 // Parts names the parts of the ranking that Config.Off takes.
@@ -50,26 +52,29 @@ func (r *recipe) off(part string) bool {
 	return true
 }
 
-// fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries.
+// fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries. Passes
+// over them are few, since an owner may have a million documents.
 type fused struct {
 	cosine []float32 // noVector where there is none
-	ease   []float32
-	words  []float32 // with context
+	ease   []float32 // how much a document gives to its neighbours and takes from them
+	words  []float32 // scores by words, with context
 	near   []float32 // cosines in deviations, with context
 	total  []float32
 	top    []bestOf // by session
 	seen   []uint8
-	bonus  []float32
 	extras *extras
 
+	recipe              *recipe
+	layout              *layout
+	dead                []bool
 	weight              float32 // of near
 	wordsMean, wordsDev float32
 	cosineMean, cosDev  float32
-	covered, floor      float32
+	covered             float32
 }
 
 func (f *fused) sized(n, sessions int) {
-	for _, column := range []*[]float32{&f.cosine, &f.ease, &f.words, &f.near, &f.total, &f.bonus} {
+	for _, column := range []*[]float32{&f.cosine, &f.ease, &f.words, &f.near, &f.total} {
 		if cap(*column) < n {
 			*column = make([]float32, n+n/4)
 		}
@@ -81,71 +86,226 @@ func (f *fused) sized(n, sessions int) {
 	f.top, f.seen = f.top[:sessions], f.seen[:sessions]
 }
 
-// moments returns mean and deviation of a column over the documents that live and have a value.
-func moments(column []float32, dead []bool) (mean, dev float32) {
-	n, sum, squares := 0, 0., 0.
-	for i, x := range column {
-		if !dead[i] && x != noVector {
-			n++
-			sum += float64(x)
-			squares += float64(x) * float64(x)
-		}
-	}
-	if n == 0 {
-		return 0, 0
-	}
-	m := sum / float64(n)
-	return float32(m), float32(math.Sqrt(max(0, squares/float64(n)-m*m)))
-}
-
-// fuse fills the columns from scores by words and cosines. Possible is the greatest score that words can give.
+// fuse fills the columns from scores by words and cosines; those of dead documents are 0 and noVector. Possible is the
+// greatest score that words can give.
 func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, possible float32) {
-	n := len(words)
-	for i, length := range meta.Length {
-		f.ease[i] = min(1, r.shortWords/max(1, float32(length)))
-	}
-	f.covered = 0
-	for i, s := range words {
-		if !meta.Dead[i] {
-			f.covered = max(f.covered, s)
-		}
-	}
+	f.recipe, f.layout = r, l
+	f.dead = meta.Dead
+	f.covered = f.measure(meta.Length, words)
 	if possible > 0 {
 		f.covered = min(1, f.covered/(possible*r.cover))
 	}
 	f.weight = r.vectors + r.uncovered*(1-f.covered)
-	l.spread(words, f.ease, f.words, r.wordsNear, r.wordsFar)
-	f.wordsMean, f.wordsDev = moments(f.words, meta.Dead)
-	f.cosineMean, f.cosDev = moments(f.cosine, meta.Dead)
-	for i, x := range f.cosine {
-		f.total[i] = 0
-		if x != noVector && f.cosDev > 0 {
-			f.total[i] = (x - f.cosineMean) / f.cosDev
-		}
+	f.cosineMean, f.cosDev = f.moments(f.cosine)
+	f.spread(words)
+	f.wordsMean, f.wordsDev = f.moments(f.words)
+	f.add()
+	f.addBonus()
+}
+
+// halver is the number of documents from which on work is done in two halves, side by side.
+type halver int
+
+// run calls do for 0 to n, whole or in two halves.
+func (h halver) run(n int, do func(half, from, to int)) {
+	if n < int(h) {
+		do(0, 0, n)
+		return
 	}
-	l.spread(f.total, f.ease, f.near, r.cosineNear, r.cosineFar)
-	for i := range n {
-		f.total[i] = f.weight * f.near[i]
-		if f.wordsDev > 0 {
-			f.total[i] += (f.words[i] - f.wordsMean) / f.wordsDev
+	var wg sync.WaitGroup
+	wg.Go(func() { do(1, n/2, n) })
+	do(0, 0, n/2)
+	wg.Wait()
+}
+
+// measure sets each document's ease and returns the best score.
+func (f *fused) measure(lengths []uint32, words []float32) float32 {
+	var best [2]float32
+	f.recipe.large.run(len(words), func(half, from, to int) {
+		short, top := f.recipe.shortWords, float32(0)
+		ease, lengths := f.ease[from:to], lengths[from:to]
+		for i, s := range words[from:to] {
+			top = max(top, s)
+			ease[i] = 1
+			if n := float32(lengths[i]); n > short {
+				ease[i] = short / n
+			}
 		}
+		best[half] = top
+	})
+	return max(best[0], best[1])
+}
+
+// moments returns mean and deviation of a column over the documents that live and have a value.
+func (f *fused) moments(column []float32) (mean, dev float32) {
+	var sums [2][3]float64
+	f.recipe.large.run(len(column), func(half, from, to int) {
+		dead := f.dead[from:to]
+		n, sum, squares := 0, 0., 0.
+		for i, x := range column[from:to] {
+			if x != noVector && !dead[i] {
+				n++
+				sum += float64(x)
+				squares += float64(x) * float64(x)
+			}
+		}
+		sums[half] = [3]float64{float64(n), sum, squares}
+	})
+	n := sums[0][0] + sums[1][0]
+	if n == 0 {
+		return 0, 0
 	}
-	f.addSessions(r, meta, l, n)
-	for i := range n {
-		speaker, day := f.extras.of(i)
-		f.total[i] += f.bonus[i] + speaker + day
+	m := (sums[0][1] + sums[1][1]) / n
+	return float32(m), float32(math.Sqrt(max(0, (sums[0][2]+sums[1][2])/n-m*m)))
+}
+
+// spread gives shares of a turn's scores to the two before it and behind it in its session, giver and taker each scaled by
+// ease. What crosses the border of two halves is given in the end.
+func (f *fused) spread(words []float32) {
+	var across [2][]int
+	f.recipe.large.run(len(words), func(half, from, to int) {
+		for i := from; i < to; i++ {
+			f.words[i], f.near[i], f.total[i] = words[i], 0, 0
+			if x := f.cosine[i]; x != noVector && f.cosDev > 0 {
+				f.total[i] = (x - f.cosineMean) / f.cosDev // until the sum is made, the cosine without context
+				f.near[i] = f.total[i]
+			}
+			if !f.shareBack(words, i, from) {
+				across[half] = append(across[half], i)
+			}
+		}
+	})
+	for _, i := range across[1] {
+		f.shareBack(words, i, 0)
 	}
 }
 
-// addSessions sets the bonus of each message from the best of its session.
-func (f *fused) addSessions(r *recipe, meta *store.Meta, l *layout, n int) {
-	l.best(f.total, func(i int) bool { return !meta.Dead[i] }, f.top, f.seen)
-	for i := range n {
-		f.bonus[i] = 0
-		if s := l.session[i]; s != 0 {
-			f.bonus[i] = r.session * f.ease[i] * f.top[s-1][0]
+// shareBack shares between a turn and the two before it; it does nothing and returns false if one stands before from.
+func (f *fused) shareBack(words []float32, i, from int) bool {
+	prev := f.layout.prev
+	p := prev[i]
+	if p == 0 {
+		return true
+	}
+	if int(p) <= from {
+		return false
+	}
+	far := prev[p-1]
+	if far != 0 && int(far) <= from {
+		return false
+	}
+	f.share(words, i, int(p-1), f.recipe.wordsNear, f.recipe.cosineNear)
+	if far != 0 {
+		f.share(words, i, int(far-1), f.recipe.wordsFar, f.recipe.cosineFar)
+	}
+	return true
+}
+
+func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
+	ease := f.ease[a] * f.ease[b]
+	byWords, byCosine = byWords*ease, byCosine*ease
+	f.words[a] += byWords * words[b]
+	f.words[b] += byWords * words[a]
+	f.near[a] += byCosine * f.total[b]
+	f.near[b] += byCosine * f.total[a]
+}
+
+// add sums up words and cosines, and keeps the best of each session.
+func (f *fused) add() {
+	scale := float32(0)
+	if f.wordsDev > 0 {
+		scale = 1 / f.wordsDev
+	}
+	f.recipe.large.run(len(f.total), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			f.total[i] = (f.words[i]-f.wordsMean)*scale + f.weight*f.near[i]
+		}
+	})
+	clear(f.seen)
+	for i, s := range f.layout.session[:len(f.total)] {
+		if s != 0 && !f.dead[i] {
+			f.top[s-1].put(f.total[i], &f.seen[s-1])
 		}
 	}
+}
+
+// bestOf keeps the three best scores of a session, the best first; in the end their mean stands first.
+type bestOf [3]float32
+
+// put adds a score; seen is how many there are.
+func (b *bestOf) put(y float32, seen *uint8) {
+	k := int(*seen)
+	if k < 3 {
+		*seen++
+	} else if y <= b[2] {
+		return
+	} else {
+		k = 2
+	}
+	for ; k > 0 && y > b[k-1]; k-- {
+		b[k] = b[k-1]
+	}
+	b[k] = y
+}
+
+// addBonus adds what the session, the speaker and the date are worth.
+func (f *fused) addBonus() {
+	for s := range f.top {
+		b, mean := &f.top[s], float32(0)
+		for _, y := range b[:f.seen[s]] {
+			mean += y / float32(f.seen[s])
+		}
+		b[0] = mean
+	}
+	extra := f.extras.any()
+	f.recipe.large.run(len(f.total), func(_, from, to int) {
+		for i := from; i < to; i++ {
+			f.total[i] += f.bonus(i)
+			if extra {
+				speaker, day := f.extras.of(i)
+				f.total[i] += speaker + day
+			}
+		}
+	})
+}
+
+// bonus is what the best of a message's session add to it.
+func (f *fused) bonus(i int) float32 {
+	if s := f.layout.session[i]; s != 0 {
+		return f.recipe.session * f.ease[i] * f.top[s-1][0]
+	}
+	return 0
+}
+
+// mend replaces the cosine of a document by a truer one in its total and in its neighbours'. What its session has of it
+// stays.
+func (f *fused) mend(i int, cosine float32) {
+	change := float32(0)
+	if f.cosDev > 0 {
+		change = (cosine - f.cosine[i]) / f.cosDev
+	}
+	f.cosine[i] = cosine
+	change = f.gain(i, change)
+	near, far := f.recipe.cosineNear*f.ease[i]*change, f.recipe.cosineFar*f.ease[i]*change
+	prev := f.layout.prev
+	if p := prev[i]; p != 0 {
+		f.gain(int(p-1), near*f.ease[p-1])
+		if p = prev[p-1]; p != 0 {
+			f.gain(int(p-1), far*f.ease[p-1])
+		}
+	}
+	if n := f.layout.next(i); n > 0 {
+		f.gain(n, near*f.ease[n])
+		if n = f.layout.next(n); n > 0 {
+			f.gain(n, far*f.ease[n])
+		}
+	}
+}
+
+func (f *fused) gain(i int, change float32) float32 {
+	f.near[i] += change
+	f.total[i] += f.weight * change
+	return change
 }
 
 // parts explains the total of a document: its summands, and before each what that was made of. Words are the document's
@@ -161,8 +321,8 @@ func (f *fused) parts(words []float32, i int) []tool.Part {
 	if f.cosine[i] != noVector {
 		list = append(list, value("cosine", f.cosine[i]))
 	}
-	sum := byWords + f.weight*f.near[i] + f.bonus[i] + speaker + day
+	sum := byWords + f.weight*f.near[i] + f.bonus(i) + speaker + day
 	return append(list, value("cosine in deviations, with neighbours", f.near[i]), value("covered by words", f.covered),
-		value("meaning", f.weight*f.near[i]), value("session", f.bonus[i]), value("speaker", speaker), value("date", day),
+		value("meaning", f.weight*f.near[i]), value("session", f.bonus(i)), value("speaker", speaker), value("date", day),
 		value("verbatim", f.total[i]-sum))
 }

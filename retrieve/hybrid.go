@@ -18,7 +18,8 @@ const (
 	defaultWait  = 2 * time.Second
 	defaultShelf = 256 << 20
 	rescored     = 400  // documents whose cosines by sign code are replaced by true ones
-	mostRescored = 6400 // where the check says that rescored are too few
+	mostRescored = 1600 // where the owner's vectors tell that rescored are too few:
+	doubt        = 3.5  // deviations of a sign code's error by which the next could be nearer than it looks
 	maxAimed     = 8192 // bytes of a query that are embedded
 	nearlyAll    = .01  // share of texts without a vector that a model may have and still be the one
 )
@@ -155,7 +156,6 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		if err := s.rescore(ctx, w, b, si); err != nil {
 			return verdict{}, err
 		}
-		f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
 	}
 	parts := func(i int) []tool.Part { return f.parts(b.score, i) }
 	if s.recipe.noFloor {
@@ -169,22 +169,61 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 	return verdict{score: f.total, match: match, parts: parts}, nil
 }
 
-// rescore replaces the cosines of the best, by cosine or in all, by true ones.
+// rescore replaces the cosines of the best by sign code, and of the best in all, by true ones.
 func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) error {
 	f := &b.fused
-	byCosine, byTotal := newRanking(w.meta, rescored), newRanking(w.meta, rescored)
-	for i := range f.cosine {
-		if w.pass.passes(i) {
-			byCosine.offer(found{doc: i, score: f.cosine[i]})
-			byTotal.offer(found{doc: i, score: f.total[i]})
+	var byCosine, byTotal [2]*ranking
+	halver(large).run(len(f.cosine), func(half, from, to int) {
+		cosines, totals := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)
+		byCosine[half], byTotal[half] = cosines, totals
+		for i := from; i < to; i++ {
+			if (len(cosines.heap) < mostRescored || f.cosine[i] >= cosines.heap[0].score || f.total[i] >= totals.heap[0].score) &&
+				f.cosine[i] != noVector && w.pass.passes(i) {
+				cosines.offer(found{doc: i, score: f.cosine[i]})
+				totals.offer(found{doc: i, score: f.total[i]})
+			}
+		}
+	})
+	nearest, best := byCosine[0].joined(byCosine[1]), byTotal[0].joined(byTotal[1])
+	if err := si.rescoreBest(ctx, nearest.sorted(), f.cosine, f.mend); err != nil {
+		return err
+	}
+	return si.exact(ctx, si.codes, si.aim, placesOf(best.heap), f.mend)
+}
+
+// rescoreBest replaces the cosines of the best by sign code, rescored at first, then twice as many as long as one that is
+// left could well be among the ten nearest.
+func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32, set func(int, float32)) error {
+	for done, end := 0, rescored; done < len(best); done, end = end, 2*end {
+		end = min(end, len(best))
+		if err := si.exact(ctx, si.codes, si.aim, placesOf(best[done:end]), set); err != nil {
+			return err
+		}
+		if end == len(best) || tenthOf(best[:end], cosines) > best[end].score+doubt*si.codes.noise {
+			return nil
 		}
 	}
-	docs := make([]int, 0, 2*rescored)
-	for _, d := range append(byCosine.heap, byTotal.heap...) {
-		docs = append(docs, d.doc)
+	return nil
+}
+
+// placesOf returns the documents in ascending order.
+func placesOf(list []found) []int {
+	docs := make([]int, len(list))
+	for k, d := range list {
+		docs[k] = d.doc
 	}
 	slices.Sort(docs)
-	return si.exact(ctx, si.codes, si.aim, slices.Compact(docs), f.cosine)
+	return docs
+}
+
+// tenthOf returns the tenth best of the documents' cosines.
+func tenthOf(list []found, cosines []float32) float32 {
+	all := make([]float32, len(list))
+	for k, d := range list {
+		all[k] = cosines[d.doc]
+	}
+	slices.Sort(all)
+	return all[max(0, len(all)-10)]
 }
 
 // extras are what speaks for a message beside words and cosine: that the query names who said it, or when.
@@ -198,6 +237,8 @@ type extras struct {
 func (s *Searcher) extras(w *wanted) *extras {
 	return &extras{recipe: &s.recipe, meta: w.meta, named: s.analyzer.named(w.Text, w.meta), dates: s.spans(w)}
 }
+
+func (e *extras) any() bool { return e.named != nil || len(e.dates) > 0 }
 
 func (e *extras) of(i int) (speaker, day float32) {
 	if e.named != nil && e.named[e.meta.Author[i]] {

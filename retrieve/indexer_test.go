@@ -284,7 +284,7 @@ func TestIndexer(t *testing.T) {
 
 // TestIndexerPieces embeds a document of more pieces than a call takes.
 func TestIndexerPieces(t *testing.T) {
-	h := newShelf(t)
+	h := newStacks(t)
 	h.say("", "a", "one two three four five six seven", "eight")
 	f := &fakeEmbedder{model: "m"}
 	if n := h.finish(h.indexer(IndexerConfig{Embedder: f, Texts: 3, Cut: strings.Fields})); n != 1 {

@@ -28,6 +28,7 @@ type memOwner struct {
 	numbers  map[string]int64
 	names    map[string]uint32 // of threads, authors and sessions, each after a letter
 	vectors  map[string][]store.Vector
+	through  map[string]int64 // what Embedded says, if it isn't that all of a model's are there
 	postings map[string][]store.Posting
 	docs     int
 	length   int64
@@ -160,6 +161,9 @@ func (m *memIndex) DocNumbers(_ context.Context, tenant, owner string, ids []str
 
 func (m *memIndex) Embedded(_ context.Context, tenant, owner string) (map[string]int64, error) {
 	o := m.owner(tenant, owner)
+	if o.through != nil {
+		return o.through, nil
+	}
 	through := map[string]int64{}
 	for model := range o.vectors {
 		through[model] = int64(len(o.ids)) // a test embeds all or nothing

@@ -298,6 +298,16 @@ func (r *ranking) offer(f found) {
 	r.down(0)
 }
 
+// joined takes what another ranking kept; nil is none.
+func (r *ranking) joined(other *ranking) *ranking {
+	if other != nil {
+		for _, f := range other.heap {
+			r.offer(f)
+		}
+	}
+	return r
+}
+
 func (r *ranking) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2

@@ -191,14 +191,7 @@ func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hi
 	if err := s.liftVerbatim(ctx, w, q, b, v.score); err != nil {
 		return err
 	}
-	best := newRanking(w.meta, w.reach(len(v.score)))
-	for i, score := range v.score {
-		if v.match(i) && w.pass.passes(i) {
-			hits.Total++
-			best.offer(found{doc: i, score: score})
-		}
-	}
-	w.take(best, hits.Total)
+	w.best(v, hits)
 	if w.Explain {
 		w.parts = map[int][]tool.Part{}
 		for _, d := range w.page {
@@ -206,6 +199,23 @@ func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hi
 		}
 	}
 	return nil
+}
+
+// best takes the page out of the documents that match and pass.
+func (w *wanted) best(v verdict, hits *tool.Hits) {
+	var best [2]*ranking
+	var totals [2]int
+	halver(large).run(len(v.score), func(half, from, to int) {
+		best[half] = newRanking(w.meta, w.reach(len(v.score)))
+		for i := from; i < to; i++ {
+			if v.match(i) && w.pass.passes(i) {
+				totals[half]++
+				best[half].offer(found{doc: i, score: v.score[i]})
+			}
+		}
+	})
+	hits.Total = totals[0] + totals[1]
+	w.take(best[0].joined(best[1]), hits.Total)
 }
 
 // verdict is the final score of each document, and which of them are hits.

@@ -100,58 +100,15 @@ func (l *layout) open(thread, name uint32) uint32 {
 	return uint32(l.sessions)
 }
 
-// spread adds to each score shares of those of its neighbours: near of the next ones, far of those behind them, giver and
-// taker each scaled by ease.
-func (l *layout) spread(in, ease, out []float32, near, far float32) {
-	copy(out, in)
-	for i := range in {
-		p := l.prev[i]
-		if p == 0 {
-			continue
-		}
-		give(in, ease, out, i, int(p-1), near)
-		if p = l.prev[p-1]; p != 0 {
-			give(in, ease, out, i, int(p-1), far)
+// maxApart bounds how many documents of other conversations are looked over for the next of one.
+const maxApart = 64
+
+// next returns the message after one in its session, 0 if none is near.
+func (l *layout) next(i int) int {
+	for j := i + 1; j < len(l.prev) && j <= i+maxApart; j++ {
+		if l.prev[j] == uint32(i+1) {
+			return j
 		}
 	}
-}
-
-func give(in, ease, out []float32, a, b int, part float32) {
-	part *= ease[a] * ease[b]
-	out[a] += part * in[b]
-	out[b] += part * in[a]
-}
-
-// bestOf keeps the three best scores of each session.
-type bestOf [3]float32
-
-// best returns the mean of the three best scores of each session, of as many as there are.
-func (l *layout) best(score []float32, live func(int) bool, top []bestOf, seen []uint8) {
-	clear(seen)
-	for i, s := range l.session[:len(score)] {
-		if s == 0 || !live(i) {
-			continue
-		}
-		b, y := &top[s-1], score[i]
-		switch n := seen[s-1]; {
-		case n < 3:
-			b[n] = y
-			seen[s-1]++
-			for k := int(n); k > 0 && b[k] > b[k-1]; k-- {
-				b[k], b[k-1] = b[k-1], b[k]
-			}
-		case y > b[2]:
-			b[2] = y
-			for k := 2; k > 0 && b[k] > b[k-1]; k-- {
-				b[k], b[k-1] = b[k-1], b[k]
-			}
-		}
-	}
-	for s, b := range top {
-		mean := float32(0)
-		for _, y := range b[:seen[s]] {
-			mean += y / float32(seen[s])
-		}
-		top[s][0] = mean
-	}
+	return 0
 }

@@ -27,6 +27,9 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 		}
 	}
 	docs := best.sorted()
+	if len(docs) == 0 {
+		return nil
+	}
 	hits, err := s.originals(ctx, w.Query, w.meta, docs)
 	if err != nil {
 		return err
