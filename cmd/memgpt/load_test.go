@@ -116,3 +116,34 @@ func TestLoadFromStandardInput(t *testing.T) {
 		t.Errorf("%d passages: dedup changed something", n)
 	}
 }
+
+// TestLongDocument asks for facts at the beginning, in the middle and at the end of a document of 50 windows.
+func TestLongDocument(t *testing.T) {
+	const windows, window = 50, 4096
+	home := t.TempDir()
+	facts := map[int]string{3: "The key of the north gate hangs behind the blue clock.", 400: "北门的密码是七三九一，每年春天更换一次。",
+		790: "Captain Ulmer hid the ledger under the third barrel."}
+	names := []string{"harbour", "miller", "orchard", "lantern", "river", "council", "winter", "letter", "garden", "bridge", "market", "soldier"}
+	var doc strings.Builder
+	for i := range 800 {
+		fmt.Fprintf(&doc, "## Chapter %d\n\n", i)
+		for j := range 14 {
+			fmt.Fprintf(&doc, "In the year %d the %s of the %s spoke about the %s near the old %s for %d days. ", 1200+i, names[(i+j)%12],
+				names[(i*j+3)%12], names[(i+2*j)%12], names[(3*i+j)%12], 1+i%9+j)
+		}
+		doc.WriteString(facts[i] + "\n\n")
+	}
+	if tokens := doc.Len() / 4; tokens < windows*window {
+		t.Fatalf("the document has about %d tokens", tokens)
+	}
+	path := writeFile(t, t.TempDir(), "chronicle.md", doc.String())
+	good(t, home, "", "load", path)
+	for question, want := range map[string]string{
+		"Where does the key of the north gate hang?": "blue clock", "北门的密码是什么？": "七三九一", "Where did Captain Ulmer hide the ledger?": "third barrel",
+	} {
+		r := command(t, home, "", []string{fmt.Sprint("MEMGPT_WINDOW=", window)}, "run", "-m", question)
+		if r.code != 0 || !strings.Contains(r.out, want) {
+			t.Errorf("%s: status %d, %q, %s", question, r.code, r.out, r.err)
+		}
+	}
+}
