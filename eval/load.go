@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -48,6 +49,11 @@ func (l *loader) load(ctx context.Context) error {
 	if len(l.c.Lines) > 0 {
 		if err := l.importLines(ctx, clock, id, main); err != nil {
 			return err
+		}
+	}
+	if l.r.cfg.Index != nil {
+		if err := l.r.cfg.Index(ctx, l.store); err != nil {
+			return fmt.Errorf("make the vectors of %s: %w", l.c.Name, err)
 		}
 	}
 	return l.openThread(ctx, clock, id)
@@ -149,7 +155,11 @@ func (l *loader) openThread(ctx context.Context, clock *clock, id func(string) s
 
 // kernel wires a kernel on a store.
 func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id func(string) string) (*kernel.Kernel, error) {
-	search, err := retrieve.New(retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer})
+	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now}
+	if l.r.cfg.Embedder != nil {
+		wired.Embedders = []memgpt.Embedder{l.r.cfg.Embedder}
+	}
+	search, err := retrieve.New(wired)
 	if err != nil {
 		return nil, err
 	}

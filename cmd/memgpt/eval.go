@@ -20,7 +20,7 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	data, model             string
+	data, model, embedder   string
 	window, limit, parallel int
 	noSearch, asJSON        bool
 }
@@ -41,10 +41,16 @@ func (a *app) evalCommand() *cobra.Command {
 			"evidence_in_context; by_level the share of right answers: the last value was said, and every pair of the chain was in\n" +
 			"context. Shares are in per cent. Questions that name no evidence are not asked and counted apart. --limit takes its\n" +
 			"questions evenly from all; in nested-kv it holds for each level.",
-		RunE: func(cmd *cobra.Command, args []string) error { return a.runEval(cmd.Context(), args[0], f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == eval.SuiteNestedKV && !cmd.Flags().Changed("embedder") {
+				f.embedder = embedNone // keys have no meaning
+			}
+			return a.runEval(cmd.Context(), args[0], f)
+		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "", "file or directory with the suite's data")
 	cmd.Flags().StringVar(&f.model, "model", "", "model that answers, or offline; without it the configured one")
+	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv unless named), a directory or a URL")
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
 	cmd.Flags().IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many questions are asked at once; the results are the same")
@@ -95,13 +101,32 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	start := time.Now()
 	meter := &meter{app: a, last: start}
-	rep, err = eval.Run(ctx, eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit,
-		NoSearch: f.noSearch, Parallel: f.parallel, Progress: meter.progress}, suite)
+	cfg := eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit, NoSearch: f.noSearch,
+		Parallel: f.parallel, Progress: meter.progress}
+	cache, err := a.evalEmbedder(f.embedder, "")
+	if err != nil {
+		return nil, err
+	}
+	if cache != nil && !f.noSearch {
+		defer func() { err = errors.Join(err, cache.Close()) }()
+		cfg.Embedder = cache
+		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }
+	}
+	rep, err = eval.Run(ctx, cfg, suite)
 	meter.end()
 	if err == nil {
 		rep.Seconds = float64(time.Since(start).Round(10*time.Millisecond)) / float64(time.Second)
 	}
 	return rep, err
+}
+
+// evalEmbedder opens an embedder of that name, with a cache in a directory, or in memory where it is "". None is nil.
+func (a *app) evalEmbedder(name, dir string) (*eval.VectorCache, error) {
+	made, err := openEmbedders(name, a.getenv("OPENAI_API_KEY"))
+	if err != nil || len(made) == 0 {
+		return nil, err
+	}
+	return eval.NewVectorCache(dir, made[0])
 }
 
 // temporaryStores makes stores under a directory. They need not outlive a crash, so nothing waits for the disk.

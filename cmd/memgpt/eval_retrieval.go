@@ -63,15 +63,11 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg := eval.RetrievalConfig{Open: temporaryStores(dir), Docs: f.docs, Pooled: f.pooled}
-	made, err := openEmbedders(f.embedder, a.getenv("OPENAI_API_KEY"))
+	cache, err := a.evalEmbedder(f.embedder, f.cache)
 	if err != nil {
 		return nil, err
 	}
-	if len(made) > 0 {
-		cache, bad := eval.NewVectorCache(f.cache, made[0])
-		if bad != nil {
-			return nil, bad
-		}
+	if cache != nil {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
 	}
