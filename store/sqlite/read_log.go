@@ -44,12 +44,8 @@ func (s *Store) Entries(ctx context.Context, q store.EntryRange) (list []memgpt.
 		if err != nil {
 			return err
 		}
-		before := q.Before
-		if before <= 0 || before > maxPos {
-			before = maxPos + 1
-		}
-		after := max(q.After, 0)
-		if after >= before-1 {
+		first, last := positions(q.After, q.Before)
+		if first > last {
 			return nil
 		}
 		query := sqlEntryAsc
@@ -61,12 +57,20 @@ func (s *Store) Entries(ctx context.Context, q store.EntryRange) (list []memgpt.
 			e, err := entryOf(r, q.Tenant, owner, q.Thread)
 			list = append(list, e)
 			return err
-		}, query, rowNo(t.no, 0)+after+1, rowNo(t.no, 0)+before-1, limitOf(q.Limit))
+		}, query, rowNo(t.no, first), rowNo(t.no, last), limitOf(q.Limit))
 	})
 	if q.Last {
 		reverse(list)
 	}
 	return append([]memgpt.Entry(nil), list...), err // of just that size: a conversation keeps it for as long as it waits
+}
+
+// positions returns the first and the last position between two that are not meant, of which before may be open.
+func positions(after, before int64) (first, last int64) {
+	if before <= 0 || before > maxPos {
+		before = maxPos + 1
+	}
+	return min(max(after, 0), maxPos) + 1, before - 1
 }
 
 func reverse[T any](list []T) {

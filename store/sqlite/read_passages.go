@@ -71,12 +71,8 @@ func (s *Store) PassagesOf(ctx context.Context, q store.PassageRange) (list []me
 		if err != nil || no == 0 {
 			return err
 		}
-		before := q.Before
-		if before <= 0 || before > maxPos {
-			before = maxPos + 1
-		}
-		after := max(q.After, 0)
-		if after >= before-1 {
+		first, last := positions(q.After, q.Before)
+		if first > last {
 			return nil
 		}
 		query := sqlPassages
@@ -93,7 +89,7 @@ func (s *Store) PassagesOf(ctx context.Context, q store.PassageRange) (list []me
 				return errStop
 			}
 			return nil
-		}, query, rowNo(no, 0)+after+1, rowNo(no, 0)+before-1, q.Dead)
+		}, query, rowNo(no, first), rowNo(no, last), q.Dead)
 	})
 	if q.Last {
 		reverse(list)
