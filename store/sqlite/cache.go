@@ -109,6 +109,7 @@ type work struct {
 	threads []*threadState
 	docs    []newDoc    // those whose ids are still to be entered
 	events  []eventHint // new ones
+	dropped bool        // vectors are to be erased
 	out     store.Committed
 }
 

@@ -16,6 +16,7 @@ type coded struct {
 	passages, events, turns        []string
 	entries                        []codedEntry
 	docs                           []codedDoc
+	vectors                        [][]codedVectors // by list
 }
 
 type codedEntry struct {
@@ -31,7 +32,7 @@ type codedDoc struct {
 
 func (s *Store) code(c *store.Commit) (*coded, error) {
 	x := &coded{}
-	for _, f := range []func(*store.Commit, *coded) error{s.codeConfig, s.codeLog, s.codeDocs} {
+	for _, f := range []func(*store.Commit, *coded) error{s.codeConfig, s.codeLog, s.codeDocs, s.codeVectors} {
 		if err := f(c, x); err != nil {
 			return nil, err
 		}

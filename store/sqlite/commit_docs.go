@@ -5,8 +5,8 @@ import (
 )
 
 const (
-	sqlDocNew = `INSERT INTO docs (no, id, kind, role, thread, time, length, sum_length, sum_bytes, terms)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	sqlDocNew = `INSERT INTO docs (no, id, kind, role, thread, time, length, sum_length, sum_bytes, terms, author, session)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	sqlDocDie = "UPDATE docs SET dead = 1 WHERE no = ? AND dead = 0"
 	sqlDocLen = "SELECT length FROM docs WHERE no = ?"
 	sqlDead   = "INSERT INTO dead (no, doc, sum_length) VALUES (?, ?, ?)"
@@ -32,7 +32,7 @@ func (w *work) applyDocs(c *store.Commit, x *coded) error {
 		o.sumLength += int64(d.Length)
 		o.sumBytes += int64(len(xd.terms))
 		if _, err := w.c.exec(sqlDocNew, rowNo(o.no, o.docs), xd.id, xd.kind, xd.role, d.Thread, xd.time, d.Length,
-			o.sumLength, o.sumBytes, xd.terms); err != nil {
+			o.sumLength, o.sumBytes, xd.terms, d.Author, d.Session); err != nil {
 			return err
 		}
 		w.docs = append(w.docs, newDoc{o, d.ID, xd.id, o.docs})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,8 @@ func TestLargeIndex(t *testing.T) {
 		for range 400 {
 			n := len(want.Time) + 1
 			d := store.Doc{Owner: "o", ID: fmt.Sprint("d", n), Kind: store.MetaKinds[n%2], Role: store.MetaRoles[rng.IntN(5)],
-				Thread: fmt.Sprint("t", rng.IntN(1+n/100)), Length: rng.IntN(1000)}
+				Thread: fmt.Sprint("t", rng.IntN(1+n/100)), Length: rng.IntN(1000),
+				Author: []string{"", "Ann", "李"}[rng.IntN(3)], Session: fmt.Sprint("s", n/50)}
 			at := store.NoTime
 			if rng.IntN(4) > 0 {
 				d.Time = time.Unix(rng.Int64N(4e9)-1e9, 0)
@@ -98,21 +100,22 @@ func TestLargeIndex(t *testing.T) {
 }
 
 func addMeta(m *store.Meta, d store.Doc, at int64) {
-	thread := -1
-	for i, id := range m.Threads {
-		if id == d.Thread {
-			thread = i
-		}
-	}
-	if thread < 0 {
-		thread = len(m.Threads)
-		m.Threads = append(m.Threads, d.Thread)
-	}
 	kind, _ := codeOf(store.MetaKinds, d.Kind, "")
 	role, _ := codeOf(store.MetaRoles, d.Role, "")
 	m.Time, m.Length = append(m.Time, at), append(m.Length, uint32(d.Length))
 	m.Kind, m.Role = append(m.Kind, uint8(kind)), append(m.Role, uint8(role))
-	m.Thread, m.Dead = append(m.Thread, uint32(thread)), append(m.Dead, false)
+	m.Thread, m.Dead = append(m.Thread, placeOf(&m.Threads, d.Thread)), append(m.Dead, false)
+	m.Author, m.Session = append(m.Author, placeOf(&m.Authors, d.Author)), append(m.Session, placeOf(&m.Sessions, d.Session))
+}
+
+// placeOf returns the place of a text in a list, which takes in a new one.
+func placeOf(list *[]string, text string) uint32 {
+	i := slices.Index(*list, text)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, text)
+	}
+	return uint32(i)
 }
 
 func checkLarge(t *testing.T, s *Store, want *store.Meta, postings map[string][]store.Posting, live int, length int64) {

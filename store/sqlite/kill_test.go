@@ -23,7 +23,8 @@ const childEnv = "MEMGPT_STORE_CHILD"
 
 func TestMain(m *testing.M) {
 	if what, path, ok := strings.Cut(os.Getenv(childEnv), ":"); ok {
-		if err := map[string]func(string) error{"commit": commitForever, "migrate": migrateSlowly, "lease": holdLease}[what](path); err != nil {
+		if err := map[string]func(string) error{"commit": commitForever, "migrate": migrateSlowly, "lease": holdLease,
+			"embed": embedForever}[what](path); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
 		}
@@ -309,7 +310,7 @@ func migrateSlowly(path string) error {
 // TestKilledMigration kills processes at random moments of a migration; then one goes to its end.
 func TestKilledMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.db")
-	newThread(t, path)
+	oldFile(t, path)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 8 {
 		out, kill := child(t, "migrate", path)
@@ -317,7 +318,7 @@ func TestKilledMigration(t *testing.T) {
 		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond) // real time: a moment of another process
 		kill()
 	}
-	checkMigrated(t, path)
+	checkMigrated(t, path, true)
 }
 
 // TestTwoMigrate lets several processes migrate one file at once.
@@ -325,7 +326,7 @@ func TestTwoMigrate(t *testing.T) {
 	for _, exists := range []bool{true, false} {
 		path := filepath.Join(t.TempDir(), "m.db")
 		if exists {
-			newThread(t, path)
+			oldFile(t, path)
 		}
 		var outs []*bufio.Scanner
 		for range 4 {
@@ -341,11 +342,11 @@ func TestTwoMigrate(t *testing.T) {
 				t.Errorf("a child says %q", last)
 			}
 		}
-		checkMigrated(t, path)
+		checkMigrated(t, path, exists)
 	}
 }
 
-func checkMigrated(t *testing.T, path string) {
+func checkMigrated(t *testing.T, path string, old bool) {
 	t.Helper()
 	ms, err := slowMigrations()
 	if err != nil {
@@ -353,6 +354,9 @@ func checkMigrated(t *testing.T, path string) {
 	}
 	s := openAt(t, Config{Path: path, migrations: ms})
 	checkIntegrity(t, s)
+	if old {
+		checkOld(t, s, 0)
+	}
 	r, err := s.writer.one("SELECT count(*), (SELECT count(*) FROM pragma_table_info('owners') WHERE name = 'extra') FROM extra")
 	if err != nil || r.int(0) != 20000 || r.int(1) != 1 {
 		t.Errorf("the migration was done in part: %v, %v", r, err)

@@ -88,14 +88,14 @@ func (m *merges) close() {
 }
 
 const sqlMergesLeft = `SELECT o.no, (SELECT max(no) FROM docs WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff), o.merged,
-	o.merge_to FROM owners o`
+	o.merge_to, o.packed FROM owners o`
 
-// findMerges lists the owners whose index was left unmerged when the store was last open.
+// findMerges lists the owners whose index was left unmerged, or unpacked, when the store was last open.
 func (s *Store) findMerges() error {
 	return s.read(context.Background(), "what is to merge", func(c *conn) error {
 		return c.each(func(r row) error {
 			docs := posOf(r.int(1))
-			if docs-r.int(2) >= s.mergeThreshold(docs) || r.int(3) > r.int(2) {
+			if docs-r.int(2) >= s.mergeThreshold(docs) || r.int(3) > r.int(2) || r.int(4)+metaUnit <= r.int(2) {
 				s.merges.want(r.int(0))
 			}
 			return nil
@@ -114,7 +114,9 @@ func (s *Store) merge() {
 		case closed:
 			return
 		case owner == 0:
-			<-s.merges.wake
+			if more, err := s.eraseSome(); err != nil || !more {
+				<-s.merges.wake
+			}
 		default:
 			for more := true; more; {
 				var err error
@@ -173,6 +175,9 @@ func (m *mergeJob) load(c *conn, threshold func(docs int64) int64) (err error) {
 		m.to = at.mergeTo
 	case at.docs-at.merged >= threshold(at.docs):
 		m.to = min(at.docs, at.merged+mergeMost)
+	case at.packed+metaUnit <= at.merged:
+		m.to = at.merged // nothing to merge, but to pack
+		return m.loadMetas(c)
 	default:
 		return nil
 	}
@@ -189,9 +194,13 @@ func (m *mergeJob) load(c *conn, threshold func(docs int64) int64) (err error) {
 	return m.loadMetas(c)
 }
 
-// loadMetas packs the whole units up to the merge's end.
+// packMost is how many units of meta one merge packs: as many as it has docs for. They are behind where the form of units
+// has changed.
+const packMost = mergeMost / metaUnit
+
+// loadMetas packs whole units up to the merge's end.
 func (m *mergeJob) loadMetas(c *conn) error {
-	for from := m.from.packed; from+metaUnit <= m.to; from += metaUnit {
+	for from := m.from.packed; from+metaUnit <= m.to && len(m.metas) < packMost; from += metaUnit {
 		docs := make([]docMeta, 0, metaUnit)
 		err := c.each(func(r row) error { docs = append(docs, docMetaOf(r)); return nil }, sqlMetaDocs,
 			rowNo(m.owner, from+1), rowNo(m.owner, from+metaUnit))
@@ -243,7 +252,7 @@ func (m *mergeJob) slice(c *conn) (p progress, err error) {
 	if err != nil {
 		return p, err
 	}
-	if at.merged != m.from.merged || at.mergeTo != m.from.mergeTo || at.mergeTerm != m.from.mergeTerm {
+	if at.merged != m.from.merged || at.mergeTo != m.from.mergeTo || at.mergeTerm != m.from.mergeTerm || at.packed != m.from.packed {
 		return p, errMoved
 	}
 	p.mark = at
@@ -257,7 +266,7 @@ func (m *mergeJob) slice(c *conn) (p progress, err error) {
 	} else {
 		p.merged, p.mergeTo, p.mergeTerm = m.to, 0, ""
 		for _, data := range m.metas {
-			if _, err := c.exec(sqlMetaNew, rowNo(m.owner, p.packed/metaUnit), data); err != nil {
+			if _, err := c.exec(sqlPackNew, rowNo(m.owner, p.packed/metaUnit), data); err != nil {
 				return p, err
 			}
 			p.packed += metaUnit

@@ -66,19 +66,21 @@ func (c Config) withDefaults() (Config, error) {
 
 // Store is a store.Store in one file. Make one with Open.
 type Store struct {
-	cfg    Config
-	enc    *encoders
-	names  *names
-	hints  hints
-	holder *holder
-	index  index
-	merges merges
+	cfg     Config
+	enc     *encoders
+	names   *names
+	hints   hints
+	holder  *holder
+	index   index
+	merges  merges
+	backlog backlog
 
-	// Who puts something into token may use writer, rows and order until he takes it out again.
+	// Who puts something into token may use writer, rows, order and touched until he takes it out again.
 	token   chan struct{}
 	writer  *conn
 	rows    rows
-	order   int64 // of the newest event
+	order   int64          // of the newest event
+	touched map[int64]bool // owners whose docs or vectors changed since somebody asked; nil when nobody did
 	queue   queue
 	readers *pool
 

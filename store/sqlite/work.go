@@ -187,7 +187,7 @@ func (w *work) flush() error {
 	return nil
 }
 
-// publish makes known what a commit made, once it is durable.
+// publish makes known what a commit made, once it is durable. The writer's token is held.
 func (w *work) publish() {
 	for _, o := range w.owners {
 		if _, known := w.s.names.owner(o.name); !known {
@@ -196,6 +196,13 @@ func (w *work) publish() {
 		if o.docs-o.merged >= w.s.mergeThreshold(o.docs) {
 			w.s.merges.want(o.no)
 		}
+		if w.s.touched != nil {
+			w.s.touched[o.no] = true
+		}
+	}
+	if w.dropped {
+		w.s.touched = nil
+		w.s.merges.signal()
 	}
 	for _, t := range w.threads {
 		if _, known := w.s.names.thread(t.name); !known {

@@ -91,6 +91,12 @@ func (q *queue) idle() bool {
 	}
 }
 
+func (q *queue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
 // signal lets a merge look whether it has its turn.
 func (q *queue) signal() {
 	select {

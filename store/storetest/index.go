@@ -35,6 +35,7 @@ func testIndexBasics(e *env) {
 	}
 	first := doc("d1", "a", "b")
 	first.Kind, first.Role, first.Thread, first.Time = memgpt.KindMessage, memgpt.RoleAssistant, "t1", time.Unix(1700000000, 0)
+	first.Author, first.Session = "Ann", "s1"
 	e.commit(&store.Commit{Docs: []store.Doc{first, doc("d2", "b", "c", "c2")}})
 	e.commit(&store.Commit{Docs: []store.Doc{doc("d3", "a")}})
 	e.same("stats", must(e.s.Stats(e.ctx, "x", "o", []string{"a", "b", "none"}))(e),
@@ -45,9 +46,12 @@ func testIndexBasics(e *env) {
 	e.same("numbers", must(e.s.DocNumbers(e.ctx, "x", "o", []string{"d3", "none", "d1"}))(e), []int64{3, 1})
 	m := must(e.s.Meta(e.ctx, "x", "o"))(e)
 	want := &store.Meta{Time: []int64{1700000000, store.NoTime, store.NoTime}, Length: []uint32{2, 3, 1},
-		Kind: []uint8{0, 1, 1}, Role: []uint8{3, 0, 0}, Dead: make([]bool, 3), Thread: m.Thread, Threads: m.Threads}
+		Kind: []uint8{0, 1, 1}, Role: []uint8{3, 0, 0}, Dead: make([]bool, 3), Thread: m.Thread, Threads: m.Threads,
+		Author: m.Author, Authors: m.Authors, Session: m.Session, Sessions: m.Sessions}
 	e.same("meta", m, want)
-	e.same("thread of the first", m.Threads[m.Thread[0]], "t1")
+	e.same("thread, author and session of the first", []string{m.Threads[m.Thread[0]], m.Authors[m.Author[0]], m.Sessions[m.Session[0]]},
+		[]string{"t1", "Ann", "s1"})
+	e.same("those of the second", m.Threads[m.Thread[1]]+m.Authors[m.Author[1]]+m.Sessions[m.Session[1]], "")
 	e.commit(&store.Commit{DeadDocs: []store.DocRef{{Tenant: "x", Owner: "o", ID: "d2"}, {Tenant: "x", Owner: "o", ID: "none"}}})
 	e.commit(&store.Commit{DeadDocs: []store.DocRef{{Tenant: "x", Owner: "o", ID: "d2"}}}) // once more counts once
 	st := must(e.s.Stats(e.ctx, "x", "o", nil))(e)
@@ -162,7 +166,7 @@ func (n *naive) check(e *env, tenant, owner string, terms []string) {
 
 func (n *naive) checkMeta(e *env, m *store.Meta) {
 	e.Helper()
-	for _, l := range []int{len(m.Time), len(m.Length), len(m.Kind), len(m.Role), len(m.Thread), len(m.Dead)} {
+	for _, l := range []int{len(m.Time), len(m.Length), len(m.Kind), len(m.Role), len(m.Thread), len(m.Author), len(m.Session), len(m.Dead)} {
 		if l != len(n.docs) {
 			e.Fatalf("a column of meta has %d rows, want %d", l, len(n.docs))
 		}
@@ -172,8 +176,9 @@ func (n *naive) checkMeta(e *env, m *store.Meta) {
 		if !d.Time.IsZero() {
 			at = d.Time.Unix()
 		}
-		got := fmt.Sprint(m.Time[i], m.Length[i], store.MetaKinds[m.Kind[i]], store.MetaRoles[m.Role[i]], m.Threads[m.Thread[i]], m.Dead[i])
-		if want := fmt.Sprint(at, d.Length, d.Kind, d.Role, d.Thread, n.dead[i]); got != want {
+		got := fmt.Sprint(m.Time[i], m.Length[i], store.MetaKinds[m.Kind[i]], store.MetaRoles[m.Role[i]], m.Threads[m.Thread[i]], m.Authors[m.Author[i]],
+			m.Sessions[m.Session[i]], m.Dead[i])
+		if want := fmt.Sprint(at, d.Length, d.Kind, d.Role, d.Thread, d.Author, d.Session, n.dead[i]); got != want {
 			e.Fatalf("meta of document %d is %s, want %s", i+1, got, want)
 		}
 	}
@@ -212,7 +217,8 @@ func (h *history) doc(owner int, now time.Time) store.Doc {
 	h.n++
 	o := h.owners[owner]
 	d := store.Doc{Tenant: o.tenant, Owner: o.owner, ID: fmt.Sprint("d", h.n), Kind: store.MetaKinds[h.rng.IntN(2)],
-		Role: store.MetaRoles[h.rng.IntN(len(store.MetaRoles))], Thread: fmt.Sprint("t", h.rng.IntN(4)), Length: h.rng.IntN(300)}
+		Role: store.MetaRoles[h.rng.IntN(len(store.MetaRoles))], Thread: fmt.Sprint("t", h.rng.IntN(4)), Length: h.rng.IntN(300),
+		Author: []string{"", "Ann", "李"}[h.rng.IntN(3)], Session: []string{"", "s1", "Ann"}[h.rng.IntN(3)]}
 	if h.rng.IntN(5) > 0 {
 		d.Time = now.Add(time.Duration(h.rng.Int64N(1e9)-5e8) * time.Second)
 	}

@@ -39,7 +39,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"LeasePending", testLeasePending},
 		{"Shared", testShared},
 		{"Tenants", testTenants}, {"IndexBasics", testIndexBasics}, {"IndexStops", testIndexStops},
-		{"IndexRandom", testIndexRandom}, {"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
+		{"IndexRandom", testIndexRandom}, {"Vectors", testVectors}, {"VectorsRefused", testVectorsRefused},
+		{"VectorsAlone", testVectorsAlone}, {"VectorsDead", testVectorsDead}, {"Unembed", testUnembed}, {"VectorTenants", testVectorTenants},
+		{"VectorsStop", testVectorsStop}, {"Backlog", testBacklog}, {"VectorsRandom", testVectorsRandom},
+		{"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
 		{"Change", testChange}, {"Closed", testClosed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,6 +63,7 @@ func RunShared(t *testing.T, storage func(t *testing.T) (open func() store.Store
 		{"Reopen", testReopen}, {"TwoAtOnce", testTwoAtOnce}, {"TwoHolders", testTwoHolders},
 		{"ClosedHolder", testClosedHolder}, {"ChangeOfOthers", testChangeOfOthers}, {"SharedOfOthers", testSharedOfOthers},
 		{"IndexOfOthers", testIndexOfOthers}, {"TwoWriters", testTwoWriters}, {"OrderOfOthers", testOrderOfOthers},
+		{"VectorsOfOthers", testVectorsOfOthers}, {"VectorsRace", testVectorsRace},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, storage(t)) })
 	}
