@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -222,9 +223,10 @@ func textWeight(s string) (n int) {
 
 // ready builds what finds the traces: each text as it is, and as JSON has it within strings.
 func (t *traces) ready() {
-	slices.SortFunc(t.texts, func(a, b string) int { return len(b) - len(a) }) // the longest of those that begin alike
+	slices.SortFunc(t.texts, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) // of those that begin alike the longest
+	t.texts = slices.Compact(t.texts)
 	var pairs, ids []string
-	for _, text := range slices.Compact(t.texts) {
+	for _, text := range t.texts {
 		escaped := string(appendString(nil, text))
 		html, _ := json.Marshal(text)
 		pairs = append(pairs, text, forgottenMark)
@@ -246,7 +248,9 @@ func (t *traces) cut(s string) string { return t.quote.Replace(s) }
 func (t *traces) in(s string) bool { return len(t.texts) > 0 && t.cut(s) != s }
 
 // named reports whether a text names something that goes.
-func (t *traces) named(s string) bool { return len(t.ids) > 0 && t.idSet.Replace(s) != s }
+func (t *traces) named(s string) bool { return t.withoutIDs(s) != s }
+
+func (t *traces) withoutIDs(s string) string { return t.idSet.Replace(s) }
 
 // onlyMarks reports whether nothing but marks is left of a text.
 func onlyMarks(s string) bool {

@@ -28,6 +28,7 @@ type forgetPlan struct {
 	entries map[string]string // ids of the entries that go whole, with their turn
 	orphans map[string]bool   // those of them whose call goes too
 	dead    map[string]bool   // passages that go whole
+	reading map[string]bool   // calls that name what goes, by turn and call
 
 	erasure store.Erasure
 	done    Forgotten
@@ -39,7 +40,7 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 	now := k.cfg.Now()
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
-		touched: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}}
+		touched: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
 	if p.traces == nil {
 		p.traces = newTraces()
 	}
@@ -92,7 +93,38 @@ func (p *forgetPlan) choose(ctx context.Context) error {
 		return err
 	}
 	p.traces.ready()
-	return nil
+	return p.findQuotes(ctx)
+}
+
+// findQuotes notes the messages and passages that quote what goes: pages of results that name them may quote it too, cut
+// anywhere.
+func (p *forgetPlan) findQuotes(ctx context.Context) error {
+	if len(p.traces.texts) == 0 {
+		return nil
+	}
+	var ids []string
+	for i := range p.threads {
+		err := p.eachEntry(ctx, &p.threads[i], func(e *memgpt.Entry) error {
+			if _, changed := p.traces.cutMessage(e.Message); changed {
+				ids = append(ids, e.ID)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err := p.eachPassage(ctx, func(pa *memgpt.Passage) error {
+		if p.traces.in(pa.Text) {
+			ids = append(ids, pa.ID)
+		}
+		return nil
+	})
+	for _, id := range ids {
+		p.traces.addID(id)
+	}
+	p.traces.ready()
+	return err
 }
 
 // forgetPage is how many entries or passages are read at a time.

@@ -69,6 +69,11 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 	if wasForgotten(e) {
 		return
 	}
+	for _, c := range e.Message.Calls() {
+		if p.traces.named(c.Arguments) {
+			p.reading[e.Turn+" "+c.ID] = true
+		}
+	}
 	var left memgpt.Entry
 	if _, gone := p.entries[e.ID]; gone {
 		left = forgottenEntry(*e, p.text, !p.orphans[e.ID])
@@ -97,14 +102,21 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 	t.Open = slices.DeleteFunc(t.Open, func(c memgpt.OpenCall) bool { return c.Entry == e.ID && wasForgotten(&left) })
 }
 
+// quotedWeight is the least weight of a result that may hold a quotation, beside the ids that it names.
+const quotedWeight = 40
+
 // quotes reports whether an entry is a page of results that names what goes. Which part of it is a quotation can't be
 // told, and its originals are still there.
 func (p *forgetPlan) quotes(e *memgpt.Entry) bool {
-	switch {
-	case e.Message.Role == memgpt.RoleTool, e.Message.Type == memgpt.EventPrefetch:
-		return slices.ContainsFunc(messageTexts(&e.Message), p.traces.named)
+	if e.Message.Role != memgpt.RoleTool && e.Message.Type != memgpt.EventPrefetch {
+		return false
 	}
-	return false
+	said := e.Message.Said()
+	if textWeight(p.traces.withoutIDs(said)) < quotedWeight {
+		return false
+	}
+	res, _ := e.Message.Result()
+	return p.traces.named(said) || p.reading[e.Turn+" "+res.CallID]
 }
 
 // entryDoc returns what stays of an entry's document.
