@@ -18,6 +18,7 @@ type Config struct {
 	Model     string        // model's name, or "offline" (MEMGPT_MODEL)
 	Window    int           // tokens (MEMGPT_WINDOW)
 	Heartbeat time.Duration // interval of timer heartbeats (MEMGPT_HEARTBEAT)
+	Embedder  string        // what makes vectors of texts: builtin (also ""), none, a folder or a base URL (MEMGPT_EMBEDDER)
 	BaseURL   string        // OPENAI_BASE_URL
 	APIKey    string        // OPENAI_API_KEY
 	Zone      string        // IANA name of the machine's time zone; "" when unknown
@@ -27,7 +28,8 @@ type Config struct {
 func Read(getenv func(string) string) (Config, error) {
 	c := Config{
 		Home: getenv("MEMGPT_HOME"), Model: strings.TrimSpace(getenv("MEMGPT_MODEL")),
-		BaseURL: strings.TrimSpace(getenv("OPENAI_BASE_URL")), APIKey: strings.TrimSpace(getenv("OPENAI_API_KEY")),
+		Embedder: strings.TrimSpace(getenv("MEMGPT_EMBEDDER")),
+		BaseURL:  strings.TrimSpace(getenv("OPENAI_BASE_URL")), APIKey: strings.TrimSpace(getenv("OPENAI_API_KEY")),
 		Zone: zone(getenv),
 	}
 	var err error

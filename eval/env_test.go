@@ -13,10 +13,14 @@ import (
 	"testing"
 
 	"memgpt"
+	"memgpt/memtool"
 	"memgpt/model/offline"
 	"memgpt/model/script"
+	"memgpt/retrieve"
 	"memgpt/store"
 	"memgpt/store/sqlite"
+	"memgpt/token"
+	"memgpt/tool"
 )
 
 // opener makes temporary stores and counts those that are open.
@@ -184,4 +188,15 @@ func shared(t *testing.T) string {
 		t.Skip("the shared data is not here")
 	}
 	return data
+}
+
+// testRunner returns what a loader needs of a run.
+func testRunner(t *testing.T, m memgpt.Model) *runner {
+	t.Helper()
+	counter, err := token.New(token.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &runner{cfg: Config{Model: m, Window: DefaultWindow}, suite: &Suite{Name: "test"}, counter: counter,
+		analyzer: new(retrieve.Analyzer), tools: map[memtool.Form][]tool.Tool{}}
 }

@@ -8,6 +8,8 @@
 // evidence was in context when its whole text stood in a request of that turn: in the queue, or in the results of
 // search and reading, by its id, all pages together. Of a text that was never shown whole it is enough that one of the
 // pieces holds the expected answer word for word. Summaries, and what the agent itself said, don't count.
+//
+// Retrieval measures the agent's search alone on the same data, without an agent's turn: how well evidence ranks.
 package eval
 
 import (

@@ -194,6 +194,11 @@ func (r *runner) functions(compact, native bool) ([]tool.Tool, error) {
 // nothing is a search that finds nothing.
 type nothing struct{}
 
+// Alike returns none.
+func (nothing) Alike(context.Context, string, string, string, int) ([]tool.Alike, error) {
+	return nil, nil
+}
+
 // Search returns an empty page.
 func (nothing) Search(_ context.Context, q tool.Query) (tool.Hits, error) {
 	return tool.Hits{Page: q.Page, Size: q.Size}, nil

@@ -92,39 +92,63 @@ func readLines(path string, open func(io.Reader) (io.Reader, error), parse func(
 	}
 }
 
-func parseUnified(line []byte) (Case, error) {
-	var in struct {
-		Conv    string         `json:"conv"`
-		Docs    []unifiedDoc   `json:"docs"`
-		Queries []unifiedQuery `json:"queries"`
+// unified is a line of the unified format.
+type unified struct {
+	Conv    string         `json:"conv"`
+	Docs    []unifiedDoc   `json:"docs"`
+	Queries []unifiedQuery `json:"queries"`
+}
+
+func decodeUnified(line []byte) (*unified, error) {
+	in := new(unified)
+	if err := json.Unmarshal(line, in); err != nil {
+		return nil, fmt.Errorf("it is no conversation {\"conv\",\"docs\",\"queries\"}: %w", err)
 	}
-	if err := json.Unmarshal(line, &in); err != nil {
-		return Case{}, fmt.Errorf("it is no conversation {\"conv\",\"docs\",\"queries\"}: %w", err)
-	}
-	if len(in.Docs) == 0 {
-		return Case{}, errors.New("it has no docs")
-	}
-	c := Case{Name: in.Conv, Persona: talkPersona}
-	texts := make(map[string]string, len(in.Docs))
-	for i, d := range in.Docs {
-		if d.ID == "" || d.Text == nil {
-			return Case{}, fmt.Errorf("doc %d has no id or no text", i+1)
-		}
-		if _, ok := texts[d.ID]; ok {
-			return Case{}, fmt.Errorf("two docs have the id %q", d.ID)
-		}
-		l := d.line()
-		texts[l.ID] = l.Text
-		c.Lines = append(c.Lines, l)
-	}
-	c.Now = afterLast(c.Lines)
 	for i, q := range in.Queries {
 		if strings.TrimSpace(q.Q) == "" {
-			return Case{}, fmt.Errorf("query %d is empty", i+1)
+			return nil, fmt.Errorf("query %d is empty", i+1)
 		}
+	}
+	return in, nil
+}
+
+func parseUnified(line []byte) (Case, error) {
+	in, err := decodeUnified(line)
+	if err != nil {
+		return Case{}, err
+	}
+	if len(in.Docs) == 0 {
+		return Case{}, errNoDocs
+	}
+	c := Case{Name: in.Conv, Persona: talkPersona}
+	var texts map[string]string
+	if c.Lines, texts, err = in.lines(); err != nil {
+		return Case{}, err
+	}
+	c.Now = afterLast(c.Lines)
+	for _, q := range in.Queries {
 		c.Questions = append(c.Questions, q.question(texts))
 	}
 	return c, nil
+}
+
+var errNoDocs = errors.New("it has no docs")
+
+// lines returns the docs as they are imported, and their texts by id.
+func (u *unified) lines() ([]kernel.Line, map[string]string, error) {
+	lines, texts := make([]kernel.Line, 0, len(u.Docs)), make(map[string]string, len(u.Docs))
+	for i, d := range u.Docs {
+		if d.ID == "" || d.Text == nil {
+			return nil, nil, fmt.Errorf("doc %d has no id or no text", i+1)
+		}
+		l := d.line()
+		if _, ok := texts[l.ID]; ok {
+			return nil, nil, fmt.Errorf("two docs have the id %q", l.ID)
+		}
+		texts[l.ID] = l.Text
+		lines = append(lines, l)
+	}
+	return lines, texts, nil
 }
 
 // line returns a doc as it is imported.

@@ -132,6 +132,13 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
+// Busy reports whether any conversation runs.
+func (h *Host) Busy() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running > 0
+}
+
 // Close takes nothing more in, asks running turns to end at their next clean point and waits for them. Turns that did
 // not end stay in the inbox; who waits for them is told ErrStopping. When ctx ends first, its error is returned and the
 // rest goes on ending. The store is not closed.

@@ -17,6 +17,7 @@ const (
 	scoreLevel1 = -8.5
 	scoreOdd    = -10.0 // signs and letters of other scripts
 	scoreLevel2 = -12.0
+	scoreGlued  = -5.0  // for a second byte that is a letter of ASCII, beside another: it may be a word
 	scorePriv   = -20.0 // left to users by the standard
 )
 
@@ -64,8 +65,11 @@ func codes(enc encoding.Encoding, chars string) map[[2]byte]bool {
 	return m
 }
 
+func isASCIILetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
+
 func (d *double) score(s []byte) float64 {
 	sum := 0.0
+	letter := false // before s stands a letter of ASCII
 	for len(s) > 0 {
 		size, score := 1, scoreASCII
 		if s[0] >= 0x80 {
@@ -76,14 +80,18 @@ func (d *double) score(s []byte) float64 {
 			case size == 2 && d.common[[2]byte{s[0], s[1]}]:
 				score = scoreCommon
 			}
+			if size == 2 && isASCIILetter(s[1]) && (letter || len(s) > 2 && isASCIILetter(s[2])) {
+				score += scoreGlued
+			}
 		}
+		letter = size == 1 && isASCIILetter(s[0])
 		sum += score
 		s = s[size:]
 	}
 	return sum
 }
 
-// in reports whether the first two bytes lie in a row of leads and in one of two rows of trails.
+// trail reports whether the second byte lies in one of the ranges, given as pairs of first and last.
 func trail(s []byte, ranges ...byte) bool {
 	for i := 0; len(s) > 1 && i < len(ranges); i += 2 {
 		if s[1] >= ranges[i] && s[1] <= ranges[i+1] {

@@ -47,8 +47,9 @@ type kind struct {
 }
 
 const (
-	aZip = "a ZIP archive or an Office document"
-	aBin = "a binary file"
+	aZip   = "a ZIP archive or an Office document"
+	aBin   = "a binary file"
+	anHTML = "an HTML page"
 )
 
 // kinds are told by their first bytes, and where those say nothing by their names.
@@ -70,8 +71,6 @@ var kinds = []kind{
 	{"a program", " .exe .dll .so .o .a .class .wasm ", []string{"\x7fELF", "\xca\xfe\xba\xbe", "\x00asm"}},
 	{"a database", " .db .sqlite .sqlite3 ", []string{"SQLite format 3\x00"}},
 }
-
-const anHTML = "an HTML page"
 
 var html = kind{anHTML, " .html .htm .xhtml .mht .mhtml ", []string{"<!doctype html", "<html"}}
 

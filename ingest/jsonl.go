@@ -116,7 +116,7 @@ func parsePassage(line []byte) (passage, error) {
 	}
 	if when := word(in.Time); when != "" {
 		var ok bool
-		if p.time, ok = parseTime(when); !ok {
+		if p.time, ok = ParseTime(when); !ok {
 			p.odd = fmt.Sprintf("its time %q can't be read; the text was kept without", memgpt.CutText(when, maxTitle))
 		}
 	}
@@ -156,8 +156,8 @@ func words(raw json.RawMessage) []string {
 	return tags
 }
 
-// parseTime reads a time as documents write it, or as seconds or milliseconds since 1970. One without a zone is taken as UTC.
-func parseTime(s string) (time.Time, bool) {
+// ParseTime reads a time as documents write it, or as seconds or milliseconds since 1970. One without a zone is taken as UTC.
+func ParseTime(s string) (time.Time, bool) {
 	for _, form := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700",
 		"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02 15:04", "2006/01/02",

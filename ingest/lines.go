@@ -19,7 +19,7 @@ type lines struct {
 }
 
 // next returns the next line with its "\n", which the last one may lack; io.EOF after that. A line longer than the buffer
-// comes in pieces, cut between characters: more says that the line goes on. The line is valid until the next call.
+// comes in pieces, perhaps cut within a character: more says that the line goes on. The line is valid until the next call.
 func (l *lines) next() (line []byte, more bool, err error) {
 	line, more, err = l.peek()
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *lines) peek() (line []byte, more bool, err error) {
 	}
 	switch {
 	case err == nil:
-		return held[:wholeRunes(held)], true, nil
+		return held, true, nil
 	case errors.Is(err, io.EOF) && len(held) > 0:
 		return held, false, nil
 	}

@@ -126,7 +126,7 @@ func (t *cutting) metadata(s []byte) {
 		case "title":
 			t.enter(0, value)
 		case "date":
-			t.time, _ = parseTime(value)
+			t.time, _ = ParseTime(value)
 		case "tags", "keywords":
 			list = value == ""
 			t.tags = appendTags(t.tags, strings.Split(strings.Trim(value, "[]"), ",")...)

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,7 +15,9 @@ const (
 	scoreControl = -16.0
 	scoreUpper   = -2.0 // for a capital, beside the letter
 	scoreCapital = -0.3 // for a capital beside another
-	scoreMixed   = -6.0 // for two scripts in one word
+	scoreMixed   = -6.0 // for two scripts in one word, or a letter and a digit
+	scoreSeldom  = -1.0 // for a family but the first, and twice for all but the first encoding of a family
+	scoreLone    = -4.0 // for a letter of another script that stands alone
 	scoreInner   = -5.0 // for a capital after a small letter
 )
 
@@ -46,6 +47,7 @@ const (
 	baltic    = "ėųšžįąčęūāīēņķļģ"
 	estonian  = "äõüöšž"
 	vietnam   = "đăâêôơư\u0300\u0301\u0303\u0309\u0323"
+	signs     = "×½¼¾±²³µ÷¢¥"
 	marks     = "“”‘’–—…«»„°§©®€£№™·•\u00a0"
 )
 
@@ -55,6 +57,7 @@ type single struct {
 	enc    *charmap.Charmap
 	scores [256]float64
 	class  [256]byte
+	prior  float64 // how likely the encoding is before a byte is seen
 }
 
 // Classes of bytes.
@@ -62,8 +65,8 @@ const (
 	classNone  = iota
 	classLatin // or classOther, of a letter; with classBig of a capital
 	classOther
-	classBreak // of a sign that does not stand within a word
-	classBig   = 4
+	classDigit
+	classBig = 4
 )
 
 // family is a set of encodings with the languages that are written in them, the likelier first.
@@ -76,7 +79,8 @@ func families() []family {
 	return []family{
 		{[]string{"windows-1252", "macintosh", "ibm850", "iso-8859-15"}, []string{french, german, spanish, lusitan, nordic, icelandic}},
 		{[]string{"windows-1250", "iso-8859-2", "ibm852"}, []string{polish, czech, magyar, romanian, croatian}},
-		{[]string{"windows-1251", "koi8-r", "koi8-u", "ibm866", "iso-8859-5", "x-mac-cyrillic"}, []string{russian, ukrainian, serbian}},
+		{[]string{"windows-1251", "ibm866", "koi8-u", "iso-8859-5", "x-mac-cyrillic"}, []string{russian, ukrainian, serbian}},
+		{[]string{"koi8-r"}, []string{russian}},
 		{[]string{"windows-1253", "iso-8859-7"}, []string{greek}},
 		{[]string{"windows-1254"}, []string{turkish}},
 		{[]string{"windows-1255", "iso-8859-8", "ibm862"}, []string{hebrew}},
@@ -103,10 +107,12 @@ func charmaps() map[string]*charmap.Charmap {
 func newSingles() []*single {
 	var all []*single
 	maps := charmaps()
-	for _, f := range families() {
-		for _, name := range f.names {
+	for k, f := range families() {
+		for i, name := range f.names {
 			for _, lang := range f.langs {
-				all = append(all, newSingle(name, maps[name], lang))
+				s := newSingle(name, maps[name], lang)
+				s.prior = scoreSeldom * float64(min(k, 1)+2*min(i, 1))
+				all = append(all, s)
 			}
 		}
 	}
@@ -130,6 +136,9 @@ func letterScores(lang string) map[rune]float64 {
 		first, span = -4.5, 2
 	}
 	shares := map[rune]float64{}
+	for _, r := range signs {
+		shares[r] = scoreSign
+	}
 	for _, r := range marks {
 		shares[r] = scoreMark
 	}
@@ -169,10 +178,10 @@ func runeScore(r rune, shares map[rune]float64) float64 {
 func classOf(r rune) byte {
 	c := byte(classNone)
 	switch {
-	case strings.ContainsRune("…“”„«»§©®€£№™•°", r):
-		c = classBreak
 	case unicode.Is(unicode.Latin, r):
 		c = classLatin
+	case unicode.IsDigit(r):
+		c = classDigit
 	case unicode.IsLetter(r) || unicode.IsMark(r):
 		c = classOther
 	}
@@ -183,7 +192,7 @@ func classOf(r rune) byte {
 }
 
 func (s *single) score(text []byte) float64 {
-	sum := 0.0
+	sum := s.prior
 	before, at := byte(classNone), byte(0)
 	for i, b := range text {
 		class, next := s.class[b], byte(classNone)
@@ -194,18 +203,16 @@ func (s *single) score(text []byte) float64 {
 		if b >= utf8.RuneSelf && class&classBig != 0 {
 			sum += capital(before, next)
 		}
-		if class == classBreak && isLetterClass(before) && isLetterClass(next) {
-			sum += scoreMixed
+		if class == classOther && before == classNone && next == classNone {
+			sum += scoreLone
 		}
-		if (b >= utf8.RuneSelf || at >= utf8.RuneSelf) && isLetterClass(before) && isLetterClass(class) {
+		if (b >= utf8.RuneSelf || at >= utf8.RuneSelf) && before != classNone && class != classNone {
 			sum += pair(before, class)
 		}
 		before, at = class, b
 	}
 	return sum
 }
-
-func isLetterClass(c byte) bool { return c != classNone && c != classBreak }
 
 // capital scores a capital by its neighbours: words in capitals are rarer than words that begin with one, letter by
 // letter they are not.

@@ -266,6 +266,13 @@ func (m *memory) Insert(ctx context.Context, text string, tags []string) (memgpt
 	return p, true, nil
 }
 
+// maxAlike is how many passages are shown that a new one resembles.
+const maxAlike = 3
+
+func (m *memory) Alike(ctx context.Context, text string) ([]tool.Alike, error) {
+	return m.run.k.cfg.Search.Alike(ctx, m.run.st.Thread.Tenant, m.run.st.Agent.ID, memgpt.CleanText(text), maxAlike)
+}
+
 func (k *Kernel) passageDoc(p *memgpt.Passage, zone *time.Location) store.Doc {
 	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: p.Text, Time: p.Time.In(zone), Tags: p.Tags})
 	return store.Doc{Tenant: p.Tenant, Owner: p.Owner, ID: p.ID, Kind: memgpt.KindPassage, Time: p.Time, Length: length, Terms: terms}

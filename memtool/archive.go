@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/tool"
 )
 
 type storeArgs struct {
@@ -75,7 +76,31 @@ func store(ctx context.Context, c call, args storeArgs) (string, error) {
 	if !added {
 		return fmt.Sprintf("Already stored as %s since %s; nothing was added.", p.ID, memgpt.FormatTime(p.Time, c.Now().Location())), nil
 	}
-	return "Stored as " + p.ID + ".", nil
+	alike, err := c.Alike(ctx, args.Content)
+	if err != nil {
+		return "", err
+	}
+	return c.stored(p.ID, args.Content, alike)
+}
+
+// stored tells of a new passage, and of those that it resembles, so that the model can update or merge.
+func (c call) stored(id, text string, alike []tool.Alike) (string, error) {
+	out := []string{"Stored as " + id + "."}
+	for _, a := range alike {
+		l := c.hit(a.Hit, text)
+		for _, d := range a.Differs {
+			l.Differs = append(l.Differs, difference{d.Kind, d.Here, d.There})
+		}
+		line, err := marshal(l)
+		if err != nil {
+			return "", err
+		}
+		if len(out) == 1 {
+			out = append(out, "Much the same is stored already, what differs is named, the newest counts. Merge or update what is outdated:")
+		}
+		out = append(out, string(line))
+	}
+	return strings.Join(out, "\n"), nil
 }
 
 func update(ctx context.Context, c call, args updateArgs) (string, error) {

@@ -31,6 +31,7 @@ type fake struct {
 	eviction  tool.Eviction
 	passages  map[string]string // id by text
 	tags      []string
+	alike     []tool.Alike
 }
 
 var tokyo = time.FixedZone("JST", 9*3600)
@@ -104,6 +105,8 @@ func (f *fake) Insert(_ context.Context, text string, tags []string) (memgpt.Pas
 	f.passages[text], f.tags = id, tags
 	return memgpt.Passage{ID: id, Time: f.now}, true, nil
 }
+
+func (f *fake) Alike(context.Context, string) ([]tool.Alike, error) { return f.alike, f.err }
 
 func (f *fake) Supersede(_ context.Context, ids []string, text string) (memgpt.Passage, error) {
 	f.note("supersede %v by %s", ids, text)

@@ -21,10 +21,38 @@ type line struct {
 	Heading      string         `json:"heading,omitempty"`
 	SupersededBy string         `json:"superseded_by,omitempty"`
 	Calls        []madeCall     `json:"calls,omitempty"`
+	Differs      []difference   `json:"differs,omitempty"`
+	Before       []neighbour    `json:"before,omitempty"`
 	Text         string         `json:"text"`
 	Cut          bool           `json:"cut,omitempty"`
 	Offset       *int           `json:"offset,omitempty"`
 	Length       int            `json:"length,omitempty"` // of the whole text, in characters
+	After        []neighbour    `json:"after,omitempty"`
+}
+
+// neighbour is what stands before or after a hit, cut to a line.
+type neighbour struct {
+	ID   string      `json:"id"`
+	Role memgpt.Role `json:"role,omitempty"`
+	Name string      `json:"name,omitempty"`
+	Text string      `json:"text"`
+}
+
+// maxNeighbour is how many characters of a neighbour are shown.
+const maxNeighbour = 120
+
+func neighbours(hits []tool.Hit) (list []neighbour) {
+	for _, h := range hits {
+		list = append(list, neighbour{h.ID, h.Role, h.Author, shorten(oneLine(h.Text), maxNeighbour)})
+	}
+	return list
+}
+
+// difference is a fact in which a passage differs from the one that was just stored.
+type difference struct {
+	Kind  string `json:"kind"`
+	Here  string `json:"new"`
+	There string `json:"stored"`
 }
 
 // madeCall is a call in an assistant's message.
@@ -40,6 +68,7 @@ func (c call) hit(h tool.Hit, query string) line {
 		l.Tags, l.Source = h.Tags, h.Source
 	} else {
 		l.Conversation, l.Role, l.Name = h.Thread, h.Role, h.Author
+		l.Before, l.After = neighbours(h.Before), neighbours(h.After)
 	}
 	l.cut(h.Text, query, c.excerpt)
 	return l

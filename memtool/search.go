@@ -16,6 +16,7 @@ type recallArgs struct {
 	Start string   `json:"start_date,omitempty" jsonschema:"2024-10-14, RFC 3339, today…"`
 	End   string   `json:"end_date,omitempty" jsonschema:"inclusive"`
 	Page  int      `json:"page,omitempty" jsonschema:"from 0"`
+	Turns int      `json:"context,omitempty" jsonschema:"turns around each hit"`
 }
 
 type archiveArgs struct {
@@ -30,6 +31,9 @@ type evictArgs struct {
 	Through string `json:"through,omitempty" jsonschema:"id of the last message to go; default: as many as the queue manager would"`
 	Summary string `json:"summary,omitempty" jsonschema:"replaces them"`
 }
+
+// maxTurns is how many turns before and after a hit are shown at most, a line each.
+const maxTurns = 5
 
 // maxPage is the largest page number that is passed on; no store is that large.
 const maxPage = 1 << 20
@@ -60,7 +64,10 @@ func searchRecall(ctx context.Context, c call, args recallArgs) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindMessage}, Roles: roles, Page: args.Page}
+	if args.Turns < 0 || args.Turns > maxTurns {
+		return "", fmt.Errorf("context is %d: give 0 to %d turns, and read on with memory_read", args.Turns, maxTurns)
+	}
+	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindMessage}, Roles: roles, Page: args.Page, Context: args.Turns}
 	return search(ctx, c, q, args.Start, args.End, "archival_memory_search")
 }
 
@@ -84,7 +91,7 @@ func search(ctx context.Context, c call, q tool.Query, start, end, other string)
 		return "", err
 	}
 	if hits.Total == 0 {
-		return nothing(q, other), nil
+		return strings.TrimSuffix(nothing(q, other)+"\n"+byWords(hits), "\n"), nil
 	}
 	return c.fitted(func(c call) (string, error) { return c.render(q, hits) })
 }
@@ -127,7 +134,22 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 	if q.Page < last {
 		fmt.Fprintf(&b, "Next page: page=%d\n", q.Page+1)
 	}
+	b.WriteString(byWords(hits))
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// manyUnembedded is the share of texts without a vector from which on the model is told.
+const manyUnembedded = .01
+
+// byWords says what of a search went by words alone, where meaning was wanted too.
+func byWords(hits tool.Hits) string {
+	switch {
+	case hits.Words != "":
+		return "Searched by words alone (" + oneLine(hits.Words) + "): try synonyms too.\n"
+	case hits.Unembedded > manyUnembedded:
+		return fmt.Sprintf("%.0f %% of all texts are found by their words alone so far: try synonyms too.\n", max(1, 100*hits.Unembedded))
+	}
+	return ""
 }
 
 func rolesOf(names []string) ([]memgpt.Role, error) {

@@ -66,6 +66,42 @@ func TestSearchPages(t *testing.T) {
 	f.fails(t, "conversation_search", `{"query":"x"}`, "the store is gone")
 }
 
+func TestSearchShowsWhatStandsAround(t *testing.T) {
+	f := newFake()
+	f.hits = hits()
+	f.hits.List[1].Before = []tool.Hit{{ID: "message-0", Role: memgpt.RoleUser, Author: "Lin", Text: "还记得\n吗? " + strings.Repeat("字", 200)}}
+	f.hits.List[1].After = []tool.Hit{{ID: "message-3", Role: memgpt.RoleUser, Text: "好"}}
+	got := strings.Split(f.ok(t, "conversation_search", `{"query":"x","context":2}`), "\n")
+	var l line
+	if err := json.Unmarshal([]byte(got[2]), &l); err != nil || f.query.Context != 2 {
+		t.Fatalf("%v: context %d, %s", err, f.query.Context, got[2])
+	}
+	if len(l.Before) != 1 || l.Before[0].Name != "Lin" || !strings.HasPrefix(l.Before[0].Text, "还记得 吗? 字") ||
+		memgpt.Runes(l.Before[0].Text) > maxNeighbour+1 || len(l.After) != 1 || l.After[0].ID != "message-3" {
+		t.Errorf("%+v", l)
+	}
+	f.fails(t, "conversation_search", `{"query":"x","context":6}`, "context is 6", "0 to 5")
+	f.fails(t, "conversation_search", `{"query":"x","context":-1}`, "context is -1")
+}
+
+func TestSearchSaysWhatWentByWords(t *testing.T) {
+	for want, h := range map[string]tool.Hits{
+		"":                                   {Unembedded: .01},
+		"2 % of all texts are found by":      {Unembedded: .02},
+		"Searched by words alone (no answer": {Words: "no answer\nin time", Unembedded: 1},
+	} {
+		for _, total := range []int{0, 2} {
+			f := newFake()
+			f.hits = hits()
+			f.hits.Words, f.hits.Unembedded, f.hits.Total = h.Words, h.Unembedded, total
+			got := strings.Split(f.ok(t, "conversation_search", `{"query":"x"}`), "\n")
+			if last := got[len(got)-1]; want != "" && !strings.HasPrefix(last, want) || want == "" && strings.Contains(last, "alone") {
+				t.Errorf("total %d: %q, want %q", total, last, want)
+			}
+		}
+	}
+}
+
 func TestSearchRoles(t *testing.T) {
 	f := newFake()
 	f.ok(t, "conversation_search", `{"query":"x","roles":["User"," tool","user"]}`)

@@ -79,7 +79,7 @@ func Compare(a, b string) Likeness {
 }
 
 // compare is Compare for texts that are not the same.
-func compare(a, b *reading) Likeness {
+func compare(a, b *wording) Likeness {
 	if best := bound(min(a.weight, b.weight), max(a.weight, b.weight)); best < conflictLow {
 		return Likeness{Relation: Different}
 	}

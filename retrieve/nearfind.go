@@ -47,8 +47,28 @@ func (s *Searcher) Near(ctx context.Context, tenant, owner, text string, limit i
 	return hits[:min(len(hits), max(limit, 0))], nil
 }
 
+// Alike is Near for whoever is to decide about a new text: without what is the same, and with facts in plain words.
+func (s *Searcher) Alike(ctx context.Context, tenant, owner, text string, limit int) ([]tool.Alike, error) {
+	near, err := s.Near(ctx, tenant, owner, text, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	var list []tool.Alike
+	for _, h := range near {
+		if h.Likeness.Relation == Same || len(list) == limit {
+			continue
+		}
+		a := tool.Alike{Hit: h.Hit}
+		for _, d := range h.Likeness.Diff {
+			a.Differs = append(a.Differs, tool.Difference{Kind: string(d.Kind), Here: d.A, There: d.B})
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
 // likenesses compares a text with the candidates that are left and returns those that are close, best first.
-func likenesses(key string, own *reading, candidates []*tool.Hit) []NearHit {
+func likenesses(key string, own *wording, candidates []*tool.Hit) []NearHit {
 	var hits []NearHit
 	var r reader
 	for _, c := range candidates {
@@ -82,7 +102,7 @@ func (r Relation) rank() int {
 
 // candidates returns the passages among the first documents, as many as before says, that share most of the text's
 // rarest terms, by BM25.
-func (s *Searcher) candidates(ctx context.Context, q tool.Query, meta *store.Meta, own *reading, before int) ([]found, error) {
+func (s *Searcher) candidates(ctx context.Context, q tool.Query, meta *store.Meta, own *wording, before int) ([]found, error) {
 	stats, terms, err := s.rarest(ctx, q, own)
 	if err != nil {
 		return nil, err
@@ -104,7 +124,7 @@ func (s *Searcher) candidates(ctx context.Context, q tool.Query, meta *store.Met
 }
 
 // rarest returns the text's rarest terms that something holds, the rarest first.
-func (s *Searcher) rarest(ctx context.Context, q tool.Query, own *reading) (store.Stats, []string, error) {
+func (s *Searcher) rarest(ctx context.Context, q tool.Query, own *wording) (store.Stats, []string, error) {
 	var terms []string
 	for _, g := range s.analyzer.parse(own.telling()).groups {
 		if !g.extra {
@@ -122,7 +142,7 @@ func (s *Searcher) rarest(ctx context.Context, q tool.Query, own *reading) (stor
 
 // telling returns the text without its words of grammar, fillers and negations: what comes and goes among near texts.
 // Where nothing else is left it returns all.
-func (r *reading) telling() string {
+func (r *wording) telling() string {
 	text, left := []byte(r.lower), 0
 	for _, u := range r.units {
 		switch u.sense {

@@ -10,7 +10,7 @@ import (
 
 // side is one text of a pair.
 type side struct {
-	*reading
+	*wording
 	keys  []uint64 // of the units, as both texts know them
 	extra []int    // units that the other side has no match for
 }
@@ -23,8 +23,8 @@ type pair struct {
 	shared int // weight of what a has in common with b
 }
 
-func newPair(a, b *reading) *pair {
-	p := &pair{a: side{reading: a}, b: side{reading: b}, cased: make(map[uint64]bool, len(a.units)), count: make(map[uint64][2]int32, len(a.units))}
+func newPair(a, b *wording) *pair {
+	p := &pair{a: side{wording: a}, b: side{wording: b}, cased: make(map[uint64]bool, len(a.units)), count: make(map[uint64][2]int32, len(a.units))}
 	for _, s := range []*side{&p.a, &p.b} {
 		for i := range s.units {
 			if u := &s.units[i]; u.sense == senseContent && !s.shouts {
@@ -111,8 +111,8 @@ func (s *side) common() bool {
 	return true
 }
 
-// piece is a row of units of one kind that only one side has.
-type piece struct {
+// changed is a row of units of one kind that only one side has.
+type changed struct {
 	from, to int // units
 	kind     ChangeKind
 }
@@ -189,8 +189,8 @@ func (s *side) replaces() bool {
 }
 
 // pieces returns the extra units of a side that tell: facts always, other words where wordy.
-func (p *pair) pieces(s *side, wordy bool) []piece {
-	var list []piece
+func (p *pair) pieces(s *side, wordy bool) []changed {
+	var list []changed
 	for _, i := range s.extra {
 		kind, tells := p.kind(&s.units[i], wordy)
 		if !tells {
@@ -200,12 +200,12 @@ func (p *pair) pieces(s *side, wordy bool) []piece {
 			list[n-1].to = i + 1
 			continue
 		}
-		list = append(list, piece{i, i + 1, kind})
+		list = append(list, changed{i, i + 1, kind})
 	}
 	return list
 }
 
-// joins reports whether a piece that ends at unit end goes on with unit i: with the next, or the one after that among
+// joins reports whether one that ends at unit end goes on with unit i: with the next, or the one after that among
 // characters, of which two words may share one.
 func (s *side) joins(end, i int) bool {
 	return end == i || end == i-1 && !s.units[i].cased && !s.units[end-1].cased && s.units[end].weight < 10
@@ -229,8 +229,8 @@ func (p *pair) kind(u *unit, wordy bool) (kind ChangeKind, tells bool) {
 	return "", false
 }
 
-func ofKind(list []piece, kind ChangeKind) []piece {
-	var out []piece
+func ofKind(list []changed, kind ChangeKind) []changed {
+	var out []changed
 	for _, p := range list {
 		if p.kind == kind {
 			out = append(out, p)
@@ -240,7 +240,7 @@ func ofKind(list []piece, kind ChangeKind) []piece {
 }
 
 // match puts the pieces of both sides next to each other in their order.
-func (p *pair) match(a, b []piece) []Change {
+func (p *pair) match(a, b []changed) []Change {
 	var list []Change
 	for i := range max(len(a), len(b)) {
 		var c Change

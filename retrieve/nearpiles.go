@@ -92,7 +92,7 @@ type rivalry struct {
 type pileText struct {
 	doc     int
 	key     string
-	reading *reading
+	wording *wording
 }
 
 // put finds the pile of a document among those before it.
@@ -109,7 +109,7 @@ func (p *piler) put(ctx context.Context, doc int) error {
 		return nil
 	}
 	p.same[own.key] = doc
-	candidates, err := p.s.candidates(ctx, p.q, p.meta, own.reading, doc)
+	candidates, err := p.s.candidates(ctx, p.q, p.meta, own.wording, doc)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (p *piler) compare(ctx context.Context, own *pileText, candidates []found) 
 		if p.texts[d] == nil {
 			continue
 		}
-		switch r := (rivalry{own.doc, d, compare(own.reading, p.texts[d].reading)}); r.likeness.Relation {
+		switch r := (rivalry{own.doc, d, compare(own.wording, p.texts[d].wording)}); r.likeness.Relation {
 		case Near, Same:
 			near = append(near, r)
 		case Conflict:
@@ -240,7 +240,7 @@ func (p *piler) home(ctx context.Context, own *pileText, near []rivalry) (int, e
 			return 0, err
 		}
 		if !slices.ContainsFunc(p.piles[pile].kinds, func(d int) bool {
-			return p.texts[d] == nil || compare(own.reading, p.texts[d].reading).Relation != Near
+			return p.texts[d] == nil || compare(own.wording, p.texts[d].wording).Relation != Near
 		}) {
 			return pile, nil
 		}

@@ -27,15 +27,15 @@ const (
 // unit is a word, number, date or CJK character of a text that is compared.
 type unit struct {
 	base, plain uint64 // hashes: of the stem, and of the word without accents
-	start, end  uint32 // in reading.shown
+	start, end  uint32 // in wording.shown
 	weight      uint16 // tenths of a content word
 	sense       sense
 	capital     bool // written with a capital first letter
 	cased       bool // of a script that has capitals
 }
 
-// reading is a text taken apart.
-type reading struct {
+// wording is a text taken apart.
+type wording struct {
 	shown    string // the text in NFKC: what pieces are cut from
 	lower    string // the same in lower case
 	units    []unit
@@ -47,8 +47,8 @@ type reading struct {
 // reader takes texts apart. Its zero value is ready; it is scratch space.
 type reader struct {
 	s        scratch
-	out      *reading
-	from     uint32 // where the piece begins in the reading
+	out      *wording
+	from     uint32 // where the piece begins in the text
 	dates    []date // not yet met
 	cased    bool   // shown and lower have the same length
 	shown    []byte
@@ -61,8 +61,8 @@ var nearSeed = maphash.MakeSeed()
 
 func hashOf(w []byte) uint64 { return maphash.Bytes(nearSeed, w) }
 
-func (r *reader) read(text string) *reading {
-	r.out, r.allShown, r.allLower = &reading{}, r.allShown[:0], r.allLower[:0]
+func (r *reader) read(text string) *wording {
+	r.out, r.allShown, r.allLower = &wording{}, r.allShown[:0], r.allLower[:0]
 	for rest := text; rest != ""; {
 		var piece string
 		piece, rest = cutPiece(rest)

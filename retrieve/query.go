@@ -24,6 +24,10 @@ type query struct {
 	phrases []phrase
 	quoted  bool // the phrases stood in quotation marks
 	known   map[string]int
+
+	asked    int     // groups, before those are dropped that no document holds
+	possible float32 // the greatest score that words can give
+	rare     float32 // the greatest that a word can which a single document holds
 }
 
 // phrase is a text in plain form that is looked for verbatim.

@@ -17,10 +17,10 @@ import (
 
 // pool is one line of the evaluation data: a conversation or a set of passages with questions.
 type pool struct {
-	Docs    []struct{ ID, Text, Time, Who string }
+	Docs    []struct{ ID, Text, Time, Who, Session string }
 	Queries []struct {
-		Q, Cat string
-		Gold   []string
+		Q, Cat, Time string
+		Gold         []string
 	}
 }
 
@@ -89,6 +89,7 @@ func indexPool(p pool) *memIndex {
 	for n, d := range p.Docs {
 		e := message(n+1, strings.TrimPrefix(d.Text, d.Who+": "), poolTime(d.Time))
 		e.ID = d.ID
+		e.Message.Session = d.Session
 		if d.Who == "assistant" {
 			e.Message.Role = memgpt.RoleAssistant
 		} else if d.Who != "user" {

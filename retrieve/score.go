@@ -15,11 +15,13 @@ const (
 	lengthB = .75
 )
 
-// board holds what a query gives each of the owner's documents, by number less one. It is all zero between queries.
+// board holds what a query gives each of the owner's documents, by number less one. Score and held are all zero between
+// queries.
 type board struct {
-	score []float32
-	held  []uint16 // how many of the phrases' groups it holds
+	score []float32 // by words
+	held  []uint16  // how many of the phrases' groups it holds
 	buf   [2][]scored
+	fused fused
 }
 
 // scored is a document's score in one group.
@@ -63,9 +65,11 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 	if err != nil {
 		return err
 	}
+	sc := newScorer(w.meta, stats)
+	q.asked = len(q.groups)
+	q.possible, q.rare = sc.possible(q.groups), sc.idf(1)*(k1+1)
 	q.keepRarest(stats.DF)
 	q.markPhrases()
-	sc := newScorer(w.meta, stats)
 	for i := range q.groups {
 		if err := s.addGroup(ctx, w, &q.groups[i], sc, b); err != nil {
 			return err
@@ -131,10 +135,35 @@ func newScorer(meta *store.Meta, stats store.Stats) *scorer {
 
 // weight returns the constant part of a term's score: its inverse document frequency, which is never negative, times
 // k1 + 1.
-func (sc *scorer) weight(term string) float32 {
+func (sc *scorer) weight(term string) float32 { return sc.idf(sc.stats.DF[term]) * (k1 + 1) }
+
+// idf returns the inverse document frequency of a term that df documents hold.
+func (sc *scorer) idf(df int) float32 {
 	n := float64(sc.stats.Docs)
-	df := min(float64(sc.stats.DF[term]), n)
-	return float32(math.Log1p((n-df+.5)/(df+.5)) * (k1 + 1))
+	held := min(float64(df), n)
+	return float32(math.Log1p((n - held + .5) / (held + .5)))
+}
+
+// possible returns the greatest score that a document can have: all groups in it, each in its rarest form. A word that no
+// document holds counts too, since a query with it is not covered.
+func (sc *scorer) possible(groups []group) float32 {
+	sum := float32(0)
+	for _, g := range groups {
+		if g.extra {
+			continue
+		}
+		best, held := float32(0), false
+		for _, t := range g.terms {
+			if sc.stats.DF[t] > 0 {
+				best, held = max(best, sc.weight(t)), true
+			}
+		}
+		if !held {
+			best = sc.weight(g.terms[0])
+		}
+		sum += best * g.weight
+	}
+	return sum
 }
 
 // addGroup adds the best of a group's terms to each document. All lists but the longest are held at once; that one

@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,14 +25,28 @@ type Config struct {
 	Index    store.Index // required
 	Store    Texts       // required
 	Analyzer *Analyzer   // for queries; nil makes one
+
+	// Embedders give vectors to queries; the first is the wanted one. A search uses the first that has made vectors of nearly
+	// all of an owner's texts, else the one that has the most. None is search by words alone.
+	Embedders []memgpt.Embedder
+	Wait      time.Duration    // for the embedding of a query; words alone decide after it. 0 is two seconds
+	Memory    int64            // bytes of owners' vectors and layouts that are kept; 0 is 256 MiB
+	Now       func() time.Time // for "last week" in queries without a Now; nil is time.Now
+	Off       []string         // parts of the ranking to do without, to see what they are worth; see Parts
 }
 
-// Searcher finds texts by words (tool.Searcher). It is safe for concurrent use.
+// Searcher finds texts by words and, with embedders, by meaning (tool.Searcher). It is safe for concurrent use.
 type Searcher struct {
-	index    store.Index
-	texts    Texts
-	analyzer *Analyzer
-	boards   sync.Pool // of *board
+	index     store.Index
+	texts     Texts
+	analyzer  *Analyzer
+	embedders []memgpt.Embedder
+	wait      time.Duration
+	now       func() time.Time
+	shelf     *shelf
+	priors    priors
+	recipe    recipe
+	boards    sync.Pool // of *board
 }
 
 var _ tool.Searcher = (*Searcher)(nil)
@@ -41,9 +56,19 @@ func New(cfg Config) (*Searcher, error) {
 	if cfg.Index == nil || cfg.Store == nil {
 		return nil, errors.New("make a searcher: it needs an index and a store")
 	}
-	s := &Searcher{index: cfg.Index, texts: cfg.Store, analyzer: cfg.Analyzer}
+	s := &Searcher{index: cfg.Index, texts: cfg.Store, analyzer: cfg.Analyzer, embedders: cfg.Embedders,
+		wait: cmp.Or(cfg.Wait, defaultWait), now: cfg.Now, recipe: defaultRecipe()}
+	s.shelf = newShelf(cmp.Or(cfg.Memory, defaultShelf))
 	if s.analyzer == nil {
 		s.analyzer = new(Analyzer)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	for _, part := range cfg.Off {
+		if !s.recipe.off(part) {
+			return nil, fmt.Errorf("make a searcher: it can't do without %q, but without %v", part, Parts())
+		}
 	}
 	return s, nil
 }
@@ -75,7 +100,7 @@ func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) 
 	asked := s.analyzer.parse(q.Text)
 	if len(asked.groups) == 0 || asked.stopsOnly() && narrowed(q) && !asked.quoted {
 		hits.Total = want.newest()
-	} else if hits.Total, err = s.score(ctx, want, asked); err != nil {
+	} else if err = s.score(ctx, want, asked, &hits); err != nil {
 		return hits, fmt.Errorf("search: score: %w", err)
 	}
 	hits.List, err = s.fetch(ctx, want)
@@ -96,6 +121,8 @@ type wanted struct {
 	meta *store.Meta
 	pass *filter
 	page []found
+
+	parts map[int][]tool.Part // of the page's scores, where they are asked for
 }
 
 // bounds returns the places of the page among n hits.
@@ -141,26 +168,52 @@ func (w *wanted) take(best *ranking, total int) {
 	w.page = list[min(from, len(list)):min(to, len(list))]
 }
 
-// score takes the page out of the best documents and returns how many match.
-func (s *Searcher) score(ctx context.Context, w *wanted, q *query) (int, error) {
+// score takes the page out of the best documents. Hits gets their number, and what is to be said of the vectors.
+func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hits) error {
 	b := s.board(len(w.meta.Time))
 	defer s.release(b)
-	if err := s.fill(ctx, w, q, b); err != nil {
-		return 0, err
+	l := s.look(ctx, w.Query, len(w.meta.Time), hits)
+	err := s.fill(ctx, w, q, b)
+	si := s.see(ctx, w, l, hits)
+	if err != nil {
+		return err
 	}
-	if err := s.liftVerbatim(ctx, w, q, b); err != nil {
-		return 0, err
+	v := verdict{score: b.score, match: func(i int) bool { return b.score[i] > 0 },
+		parts: func(i int) []tool.Part { return []tool.Part{{Name: "words", Value: float64(b.score[i])}} }}
+	if si != nil {
+		if v, err = s.fuse(ctx, w, q, b, si); err != nil {
+			return err
+		}
 	}
-	best := newRanking(w.meta, w.reach(len(b.score)))
-	total := 0
-	for i, score := range b.score {
-		if score > 0 && w.pass.passes(i) {
-			total++
+	if hits.Weak = v.weak; v.weak {
+		return nil
+	}
+	if err := s.liftVerbatim(ctx, w, q, b, v.score); err != nil {
+		return err
+	}
+	best := newRanking(w.meta, w.reach(len(v.score)))
+	for i, score := range v.score {
+		if v.match(i) && w.pass.passes(i) {
+			hits.Total++
 			best.offer(found{doc: i, score: score})
 		}
 	}
-	w.take(best, total)
-	return total, nil
+	w.take(best, hits.Total)
+	if w.Explain {
+		w.parts = map[int][]tool.Part{}
+		for _, d := range w.page {
+			w.parts[d.doc] = v.parts(d.doc)
+		}
+	}
+	return nil
+}
+
+// verdict is the final score of each document, and which of them are hits.
+type verdict struct {
+	score []float32
+	match func(int) bool
+	parts func(int) []tool.Part
+	weak  bool // none is, since all are too weak
 }
 
 // fetch reads the originals of the page's documents. One that went away meanwhile is left out.
@@ -170,13 +223,14 @@ func (s *Searcher) fetch(ctx context.Context, w *wanted) ([]tool.Hit, error) {
 		return nil, err
 	}
 	hits := make([]tool.Hit, 0, len(w.page))
+	docs := make([]found, 0, len(w.page))
 	for k, f := range w.page {
 		if hit := originals[k]; hit != nil {
-			hit.Score = float64(f.score)
-			hits = append(hits, *hit)
+			hit.Score, hit.Parts = float64(f.score), w.parts[f.doc]
+			hits, docs = append(hits, *hit), append(docs, f)
 		}
 	}
-	return hits, nil
+	return hits, s.addContext(ctx, w, docs, hits)
 }
 
 // originals returns a hit for each document, nil where the original is gone.

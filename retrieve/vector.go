@@ -27,14 +27,22 @@ func packVector(v []float32) []byte {
 	return out
 }
 
+// packed takes a stored vector apart: its dimensions as signed bytes, and what each is multiplied by.
+func packed(data []byte) (unit float32, row []byte, err error) {
+	if len(data) <= packedHead {
+		return 0, nil, fmt.Errorf("a stored vector has %d bytes: it is damaged", len(data))
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(data)) / 127, data[packedHead:], nil
+}
+
 // unpackVector decodes a vector into out, which it returns, grown where it is too small.
 func unpackVector(data []byte, out []float32) ([]float32, error) {
-	if len(data) <= packedHead {
-		return nil, fmt.Errorf("a stored vector has %d bytes: it is damaged", len(data))
+	unit, row, err := packed(data)
+	if err != nil {
+		return nil, err
 	}
-	unit := math.Float32frombits(binary.LittleEndian.Uint32(data)) / 127
 	out = out[:0]
-	for _, b := range data[packedHead:] {
+	for _, b := range row {
 		out = append(out, unit*float32(int8(b)))
 	}
 	return out, nil

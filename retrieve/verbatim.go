@@ -15,7 +15,7 @@ const (
 
 // liftVerbatim raises the documents that hold a phrase of the query word by word over all others. It looks at the best
 // of those that hold all words of a phrase.
-func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board) error {
+func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board, score []float32) error {
 	need := q.needed()
 	if need == 0 {
 		return nil
@@ -23,7 +23,7 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 	best := newRanking(w.meta, verbatimDocs)
 	for i, held := range b.held {
 		if int(held) >= need && w.pass.passes(i) {
-			best.offer(found{doc: i, score: b.score[i]})
+			best.offer(found{doc: i, score: score[i]})
 		}
 	}
 	docs := best.sorted()
@@ -33,7 +33,7 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 	}
 	a := s.analyzer.get()
 	defer s.analyzer.pool.Put(a)
-	lift := b.top()
+	lift := spread(score)
 	budget := verbatimBytes
 	for k, hit := range hits {
 		if hit == nil || len(hit.Text) > budget {
@@ -43,7 +43,7 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 		text := a.plain(hit.Text)
 		for _, p := range q.phrases {
 			if holds(text, p.text) {
-				b.score[docs[k].doc] += lift
+				score[docs[k].doc] += lift
 			}
 		}
 	}
@@ -81,13 +81,13 @@ func (q *query) markPhrases() {
 	}
 }
 
-// top returns the best score.
-func (b *board) top() float32 {
-	best := float32(0)
-	for _, s := range b.score {
-		best = max(best, s)
+// spread returns by how much the best score is over the least, or over 0 where none is under it.
+func spread(score []float32) float32 {
+	least, most := float32(0), float32(0)
+	for _, s := range score {
+		least, most = min(least, s), max(most, s)
 	}
-	return best
+	return most - least
 }
 
 // holds reports whether a plain text holds a plain phrase, not in the midst of a word at either end.

@@ -67,6 +67,8 @@ type Memory interface {
 
 	// Insert stores a passage. Where the same text is stored already, it returns that one and false.
 	Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error)
+	// Alike returns stored passages that say what a text says in other words, or the same but for facts; best first.
+	Alike(ctx context.Context, text string) ([]Alike, error)
 	// Supersede stores a passage that replaces others.
 	Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error)
 	// Delete takes a passage out of results and counts.
@@ -115,6 +117,9 @@ type Query struct {
 	Page    int              // from 0
 	Size    int              // hits a page
 	Zone    *time.Location
+	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
+	Context int       // turns to bring along before and after each message
+	Explain bool      // bring the parts of each score along
 }
 
 // Hits is one page of results, best first.
@@ -123,6 +128,11 @@ type Hits struct {
 	Page  int
 	Size  int
 	List  []Hit
+
+	Model      string  // of the vectors that were compared; "" where words alone were
+	Words      string  // why words alone, where vectors were wanted; "" otherwise
+	Unembedded float64 // share of the owner's texts without a vector yet, 0 to 1
+	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
 // Pages is the number of pages that Total fills.
@@ -146,9 +156,34 @@ type Hit struct {
 	Source string
 	Origin memgpt.Origin
 	Score  float64
+
+	Before, After []Hit  // neighbours of a message in its conversation, in order, as Query.Context asks
+	Parts         []Part // what Score is made of, as Query.Explain asks
+}
+
+// Part is one summand or factor of a score.
+type Part struct {
+	Name  string
+	Value float64
 }
 
 // Searcher finds texts.
 type Searcher interface {
 	Search(ctx context.Context, q Query) (Hits, error)
+	// Alike returns passages of an owner that say what a text says in other words, or the same but for facts; at most
+	// limit, best first, the newer first among equals.
+	Alike(ctx context.Context, tenant, owner, text string, limit int) ([]Alike, error)
+}
+
+// Alike is a passage that resembles a text.
+type Alike struct {
+	Hit
+	Differs []Difference // the facts in which they differ; none where it is the same in other words
+}
+
+// Difference is a number, a date, a name or a negation that one text has and the other has otherwise or not.
+type Difference struct {
+	Kind  string // number, date, name or negation
+	Here  string // in the text; "" where it has none
+	There string // in the passage
 }

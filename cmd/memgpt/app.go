@@ -26,12 +26,13 @@ type app struct {
 	agentName  string
 	threadName string
 
-	cfg    config.Config
-	store  *sqlite.Store
-	search *retrieve.Searcher
-	model  memgpt.Model
-	kernel *kernel.Kernel
-	host   *host.Host
+	cfg       config.Config
+	store     *sqlite.Store
+	embedders []memgpt.Embedder
+	search    *retrieve.Searcher
+	model     memgpt.Model
+	kernel    *kernel.Kernel
+	host      *host.Host
 }
 
 // open opens the store. A store that is made is said, with its place.
@@ -46,7 +47,10 @@ func (a *app) open(ctx context.Context) error {
 	if a.store, err = sqlite.Open(ctx, sqlite.Config{Path: a.cfg.Database()}); err != nil {
 		return err
 	}
-	a.search, err = retrieve.New(retrieve.Config{Index: a.store, Store: a.store})
+	if a.embedders, err = openEmbedders(a.cfg.Embedder, a.cfg.APIKey); err != nil {
+		return err
+	}
+	a.search, err = retrieve.New(retrieve.Config{Index: a.store, Store: a.store, Embedders: a.embedders})
 	return err
 }
 
@@ -75,7 +79,7 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
 		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: memtool.System,
+		System: memtool.System, Normalize: retrieve.SameKey,
 	})
 }
 

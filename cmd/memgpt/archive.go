@@ -3,18 +3,20 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/retrieve"
 	"memgpt/store"
 )
 
 func (a *app) archiveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "archive", Short: "look at and tidy archival memory"}
-	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete())
+	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete(), a.archiveDedup())
 	return cmd
 }
 
@@ -186,7 +188,9 @@ func (a *app) archiveDelete() *cobra.Command {
 			}
 			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
 				n, err := a.deletePassages(cmd.Context(), agent, args, source)
-				a.say("%d passages were taken out of results", n)
+				if n > 0 || err == nil {
+					a.say("%d passages were taken out of results", n)
+				}
 				return err
 			})
 		},
@@ -239,4 +243,97 @@ func (a *app) deletePassages(ctx context.Context, agent memgpt.Agent, ids []stri
 		}
 	}
 	return n, flush()
+}
+
+// maxShown is how many passages of a pile are printed.
+const maxShown = 5
+
+func (a *app) archiveDedup() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "dedup", Short: "propose merges of passages that say the same; nothing is changed", Args: cobra.NoArgs,
+		Long: "dedup looks for passages that say the same in other words and proposes which to keep: the newest of each pile. Passages\n" +
+			"that differ in a number, a date, a name or a negation stay apart and are shown side by side, the newer first.\n" +
+			"It changes nothing; the commands that it prints do.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+				piles, spare := 0, 0
+				err := a.search.Piles(cmd.Context(), agent.Tenant, agent.ID, func(p retrieve.Pile) error {
+					if len(p.Passages) > 1 {
+						piles, spare = piles+1, spare+len(p.Passages)-1
+					}
+					if asJSON {
+						return writeJSON(a.out, pileJSON(p, agent))
+					}
+					return a.printPile(p, agent)
+				})
+				if err == nil {
+					a.say("%d piles: %d passages could go; nothing was changed", piles, spare)
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one pile a line as an object")
+	return cmd
+}
+
+func pileJSON(p retrieve.Pile, agent memgpt.Agent) map[string]any {
+	same := make([]passageLine, 0, len(p.Passages))
+	for i := range p.Passages {
+		same = append(same, passageLineOf(&p.Passages[i], agent))
+	}
+	rivals := make([]map[string]any, 0, len(p.Rivals))
+	for i := range p.Rivals {
+		r := &p.Rivals[i]
+		var differs []map[string]string
+		for _, d := range r.Likeness.Diff {
+			differs = append(differs, map[string]string{"kind": string(d.Kind), "here": d.A, "there": d.B})
+		}
+		rivals = append(rivals, map[string]any{"of": r.Of, "passage": passageLineOf(&r.Passage, agent), "differs": differs})
+	}
+	return map[string]any{"same": same, "differ": rivals}
+}
+
+func (a *app) printPile(p retrieve.Pile, agent memgpt.Agent) error {
+	var b strings.Builder
+	if len(p.Passages) > 1 {
+		fmt.Fprintf(&b, "%d passages say the same:\n", len(p.Passages))
+		var spare []string
+		for i := range p.Passages {
+			if i < maxShown {
+				fmt.Fprintf(&b, "  %s\n", oneLine(&p.Passages[i], agent))
+			}
+			if i > 0 {
+				spare = append(spare, p.Passages[i].ID)
+			}
+		}
+		fmt.Fprintf(&b, "  to keep the first: memgpt archive delete %s\n", strings.Join(spare, " "))
+	}
+	for i := range p.Rivals {
+		r := &p.Rivals[i]
+		of := slices.IndexFunc(p.Passages, func(q memgpt.Passage) bool { return q.ID == r.Of })
+		if of < 0 {
+			continue
+		}
+		pair := []*memgpt.Passage{&p.Passages[of], &r.Passage}
+		slices.SortStableFunc(pair, func(p, q *memgpt.Passage) int { return q.Time.Compare(p.Time) })
+		var facts []string
+		for _, d := range r.Likeness.Diff {
+			facts = append(facts, fmt.Sprintf("%s %q / %q", d.Kind, d.A, d.B))
+		}
+		fmt.Fprintf(&b, "these differ (%s):\n  %s\n  %s\n", strings.Join(facts, ", "), oneLine(pair[0], agent), oneLine(pair[1], agent))
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
+}
+
+// oneLine shows the beginning of a passage.
+func oneLine(p *memgpt.Passage, agent memgpt.Agent) string {
+	const most = 120
+	text := strings.Join(strings.Fields(p.Text), " ")
+	if part := memgpt.CutText(text, most); part != text {
+		text = part + "…"
+	}
+	return p.ID + "  " + memgpt.FormatTime(p.Time, agent.Location()) + "  " + text
 }

@@ -44,6 +44,11 @@ func (a *app) chat(ctx context.Context) error {
 	if err := a.host.Start(ctx); err != nil {
 		return err
 	}
+	stopIndexing, err := a.embedBehind(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopIndexing()
 	watch, stop := context.WithCancel(ctx)
 	c := conversation{app: a, agent: agent, thread: th, shown: newShown()}
 	updates := a.host.Watch(watch, th.Tenant, th.ID)

@@ -53,6 +53,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
+	cmd.AddCommand(a.evalRetrievalCommand())
 	return cmd
 }
 

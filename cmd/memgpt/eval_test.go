@@ -71,3 +71,61 @@ func TestEvalRefusesWhatItCantRun(t *testing.T) {
 		}
 	}
 }
+
+func TestEvalRetrieval(t *testing.T) {
+	dir := t.TempDir()
+	home, path := filepath.Join(dir, "home"), filepath.Join(dir, "talk.jsonl")
+	data := `{"conv":"a","docs":[{"id":"1","text":"Ana: I planted a plum tree.","time":"2024-01-01","who":"Ana"}],` +
+		`"queries":[{"id":"q","q":"What did Ana plant?","cat":"single","gold":["1"]},{"id":"r","q":"Who is Ben?","gold":[]}]}`
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{nil, {"--pooled", "--ablate"}, {"--docs", path}} {
+		args := append([]string{"retrieval", path, path, "--embedder", "none", "--json"}, flags...)
+		out, errs, err := runEvalCommand(t, home, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rep struct {
+			Files []struct {
+				File       string             `json:"file"`
+				Queries    int                `json:"queries"`
+				Recall     map[string]float64 `json:"recall"`
+				Categories map[string]any     `json:"categories"`
+				Ablation   []any              `json:"ablation"`
+			} `json:"files"`
+		}
+		if err := json.Unmarshal([]byte(out), &rep); err != nil || strings.Count(out, "\n") != 1 || len(rep.Files) != 2 {
+			t.Fatalf("%v in %q", err, out)
+		}
+		f := rep.Files[1]
+		if f.File != path || f.Queries != 1 || len(f.Recall) != 4 || f.Recall["20"] != 100 || f.Categories["single"] == nil {
+			t.Errorf("%v: got %s", flags, out)
+		}
+		if (len(f.Ablation) > 0) != (len(flags) == 2 && flags[1] == "--ablate") {
+			t.Errorf("%v: the ablation is %v", flags, f.Ablation)
+		}
+		if !strings.Contains(errs, " of ") {
+			t.Errorf("standard error has %q", errs)
+		}
+	}
+	if _, err := os.Stat(home); !os.IsNotExist(err) {
+		t.Errorf("the data directory was touched: %v", err)
+	}
+	if out, _, err := runEvalCommand(t, home, "retrieval", path, "--embedder", "none"); err != nil || !strings.Contains(out, "R@5") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+func TestEvalRetrievalRefusesWhatItCantRun(t *testing.T) {
+	for want, args := range map[string][]string{
+		"no such file":           {"retrieval", filepath.Join(t.TempDir(), "absent.jsonl"), "--embedder", "none"},
+		"requires at least 1":    {"retrieval", "--embedder", "none"},
+		"embedder nonesuch:":     {"retrieval", "x", "--embedder", "nonesuch"},
+		"unknown flag: --window": {"retrieval", "x", "--window", "7"},
+	} {
+		if out, _, err := runEvalCommand(t, t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), want) || out != "" {
+			t.Errorf("%v: got %v, want %s", args, err, want)
+		}
+	}
+}

@@ -205,7 +205,7 @@ func (f *forgetter) show(agent memgpt.Agent, p *kernel.Forgotten) {
 		if l.Part {
 			how = "in part"
 		}
-		print("  %-12s %-7s  %s%s  %s", l.Kind, how, l.ID, at, oneLine(l.Text))
+		print("  %-12s %-7s  %s%s  %s", l.Kind, how, l.ID, at, briefly(l.Text))
 	}
 	switch {
 	case p.None() && p.Already > 0:
@@ -226,8 +226,8 @@ func (f *forgetter) show(agent memgpt.Agent, p *kernel.Forgotten) {
 	}
 }
 
-// oneLine shortens a text to a part of a line.
-func oneLine(text string) string {
+// briefly shortens a text to a part of a line.
+func briefly(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if part := memgpt.CutText(text, 100); part != text {
 		return part + "…"

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/ingest"
 	"memgpt/kernel"
 )
 
@@ -119,21 +120,8 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// timeForms are the forms in which times are met in exported conversations.
-var timeForms = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700",
-	"2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02 15:04", "2006/01/02",
-	"2006/01/02 (Mon) 15:04", "3:04 pm on 2 January, 2006", "2 January 2006", "2 January, 2006", "January 2, 2006",
-	"2006年1月2日 15:04", "2006年1月2日15:04", "2006年1月2日", time.RFC1123Z, time.RFC1123, time.ANSIC, time.UnixDate,
-}
-
 // parseTime reads a time, zero when it can't be read. One without a zone is taken as UTC.
 func parseTime(s string) time.Time {
-	s = strings.TrimSpace(s)
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, s); err == nil {
-			return t
-		}
-	}
-	return time.Time{}
+	t, _ := ingest.ParseTime(strings.TrimSpace(s))
+	return t
 }

@@ -73,6 +73,7 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	if err != nil {
 		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
 	}
+	a.embedOwn(ctx, agent)
 	return a.verdict(record)
 }
 

@@ -20,16 +20,20 @@ type hitLine struct {
 	Name  string         `json:"name,omitempty"`
 	Text  string         `json:"text"`
 	Score float64        `json:"score"`
+
+	Parts  map[string]float64 `json:"parts,omitempty"`  // with --explain
+	Before []string           `json:"before,omitempty"` // with --context
+	After  []string           `json:"after,omitempty"`
 }
 
 func (a *app) searchCommand() *cobra.Command {
-	var asJSON bool
-	var limit, page int
+	var asJSON, explain bool
+	var limit, page, around int
 	cmd := &cobra.Command{
 		Use: "search QUERY", Short: "search everything that was said and stored, best first", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit < 1 || page < 0 {
-				return fmt.Errorf("--limit must be at least 1 and --page at least 0")
+			if limit < 1 || page < 0 || around < 0 {
+				return fmt.Errorf("--limit must be at least 1, --page and --context at least 0")
 			}
 			defer a.close()
 			if err := a.open(cmd.Context()); err != nil {
@@ -40,7 +44,7 @@ func (a *app) searchCommand() *cobra.Command {
 				return err
 			}
 			hits, err := a.search.Search(cmd.Context(), tool.Query{Owner: agent.ID, Text: strings.Join(args, " "), Page: page,
-				Size: limit, Zone: agent.Location()})
+				Size: limit, Zone: agent.Location(), Context: around, Explain: explain})
 			if err != nil {
 				return err
 			}
@@ -50,33 +54,99 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one hit a line as an object")
 	cmd.Flags().IntVar(&limit, "limit", 10, "hits a page")
 	cmd.Flags().IntVar(&page, "page", 0, "page, from 0")
+	cmd.Flags().IntVar(&around, "context", 0, "turns to show before and after each message")
+	cmd.Flags().BoolVar(&explain, "explain", false, "show what each score is made of")
 	return cmd
 }
 
 func (a *app) printHits(agent memgpt.Agent, hits tool.Hits, asJSON bool) error {
 	for i, h := range hits.List {
-		line := hitLine{hits.Page*hits.Size + i + 1, h.ID, h.Kind, timeOf(inZone(h.Time, agent)), h.Role, h.Author, h.Text, h.Score}
-		if asJSON {
-			if err := writeJSON(a.out, line); err != nil {
-				return err
+		line := hitLine{Rank: hits.Page*hits.Size + i + 1, ID: h.ID, Kind: h.Kind, Time: timeOf(inZone(h.Time, agent)), Role: h.Role,
+			Name: h.Author, Text: h.Text, Score: h.Score, Before: spokenLines(h.Before), After: spokenLines(h.After)}
+		for _, p := range h.Parts {
+			if line.Parts == nil {
+				line.Parts = map[string]float64{}
 			}
-			continue
+			line.Parts[p.Name] = p.Value
 		}
-		at := "(no time)"
-		if line.Time != nil {
-			at = *line.Time
+		var err error
+		if asJSON {
+			err = writeJSON(a.out, line)
+		} else {
+			err = a.printHit(line, h.Parts)
 		}
+		if err != nil {
+			return err
+		}
+	}
+	a.tellHits(hits)
+	return nil
+}
+
+func (a *app) printHit(l hitLine, parts []tool.Part) error {
+	at, who := "(no time)", string(l.Role)
+	if l.Time != nil {
+		at = *l.Time
+	}
+	if l.Name != "" {
+		who = l.Name
+	}
+	var b strings.Builder
+	for _, s := range l.Before {
+		fmt.Fprintf(&b, "       | %s\n", s)
+	}
+	fmt.Fprintf(&b, "%3d. %s  %s %s  %s\n", l.Rank, at, l.Kind, who, strings.ReplaceAll(short(l.Text), "\n", "\n     "))
+	for _, s := range l.After {
+		fmt.Fprintf(&b, "       | %s\n", s)
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(&b, "     score %.3f =", l.Score)
+		for _, p := range parts {
+			fmt.Fprintf(&b, " %s %.3f", p.Name, p.Value)
+		}
+		b.WriteByte('\n')
+	}
+	_, err := fmt.Fprint(a.out, b.String())
+	return err
+}
+
+// spokenLines shows neighbours of a hit, a line each.
+func spokenLines(hits []tool.Hit) (list []string) {
+	const most = 160
+	for _, h := range hits {
 		who := string(h.Role)
 		if h.Author != "" {
 			who = h.Author
 		}
-		if _, err := fmt.Fprintf(a.out, "%3d. %s  %s %s  %s\n", line.Rank, at, h.Kind, who, strings.ReplaceAll(short(h.Text), "\n", "\n     ")); err != nil {
-			return err
+		text := strings.Join(strings.Fields(h.Text), " ")
+		if part := memgpt.CutText(text, most); part != text {
+			text = part + "…"
 		}
+		list = append(list, who+": "+text)
 	}
-	a.say("%d of %d results, page %d of %d", len(hits.List), hits.Total, hits.Page, hits.Pages())
-	return nil
+	return list
 }
+
+// tellHits says what a person should know of a search beside its hits.
+func (a *app) tellHits(hits tool.Hits) {
+	switch {
+	case hits.Total == 0 && hits.Weak:
+		a.say("nothing comes near enough to be an answer; try other words")
+	case hits.Total == 0:
+		a.say("nothing was found")
+	default:
+		a.say("%d of %d results, page %d of %d", len(hits.List), hits.Total, hits.Page, hits.Pages())
+	}
+	switch {
+	case hits.Words != "":
+		a.say("searched by words alone: %s", hits.Words)
+	case hits.Unembedded > manyUnembedded:
+		a.say("%.0f %% of the texts have no vector yet and are found by their words alone; memgpt index --wait makes them", 100*hits.Unembedded)
+	}
+}
+
+// manyUnembedded is the share of texts without a vector from which on a person is told.
+const manyUnembedded = .01
 
 // shownBytes is how much of a hit's text a person is shown; --json has it whole.
 const shownBytes = 600

@@ -9,8 +9,8 @@ import (
 )
 
 // maxBinary is the most that a stripped static binary of cmd/memgpt may weigh, in bytes. The picks of DEPENDENCIES.md
-// together weigh 44 MB; raise this with a reason (the built-in encoder will be one).
-const maxBinary = 60 << 20
+// together weigh 44 MB, and the weights of the built-in encoder 45 MB; raise this with a reason.
+const maxBinary = 105 << 20
 
 // TestSize builds the binary, which is slow, so it runs where DAG_SIZE=1 asks for it, as .ci/run does.
 func TestSize(t *testing.T) {

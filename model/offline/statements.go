@@ -170,12 +170,19 @@ func (g *grammar) clauses(sentence string) []fact {
 		if subject && dropsSubject(clause) {
 			clause = "我" + strings.TrimLeft(clause, "也还而且")
 		}
-		subject = subject && dropsSubject(clause) || strings.HasPrefix(clause, "我")
-		if f, ok := g.clause(clause); ok {
+		f, ok := g.clause(clause)
+		if ok {
 			facts = append(facts, f)
 		}
+		subject = subject && dropsSubject(clause) || speaksOfSelf(clause)
+		subject = subject && (!ok || f.thing == "") // what follows "my cat is called Mimi" is about the cat
 	}
 	return facts
+}
+
+// speaksOfSelf reports whether the speaker, and not something of his, is the subject of a clause.
+func speaksOfSelf(clause string) bool {
+	return strings.HasPrefix(clause, "我") && !strings.HasPrefix(clause, "我的") && !strings.HasPrefix(clause, "我家")
 }
 
 func (g *grammar) clause(clause string) (fact, bool) {

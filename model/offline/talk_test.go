@@ -184,3 +184,16 @@ func TestOtherEvents(t *testing.T) {
 		t.Errorf("an event of the system changed working context: %q", s.human)
 	}
 }
+
+// TestWhoseAge takes what a clause without a subject says of somebody else for no fact about the speaker.
+func TestWhoseAge(t *testing.T) {
+	for text, want := range map[string]string{
+		"我家的猫叫咪咪，今年三岁": "", "我的女儿在学钢琴，今年五岁": "", "我叫小林，今年三十岁": "三十岁", "我住在上海，今年30岁了": "30岁",
+	} {
+		s := newSim(t)
+		s.user(text)
+		if has := strings.Contains(s.human, "岁"); has != (want != "") || !strings.Contains(s.human, want) {
+			t.Errorf("%s: human is %q, want %q in it", text, s.human, want)
+		}
+	}
+}

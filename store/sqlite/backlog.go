@@ -29,7 +29,6 @@ func (s *Store) Backlog(ctx context.Context, model string) ([]store.Backlog, err
 		return nil, err
 	}
 	if err := s.bringUp(ctx, model, version, touched); err != nil {
-		b.behind = nil // what was touched is forgotten
 		return nil, err
 	}
 	list := make([]store.Backlog, 0, len(b.behind))
@@ -83,7 +82,7 @@ func (s *Store) bringUp(ctx context.Context, model string, version int64, touche
 		}
 		return ctx.Err()
 	}
-	return s.snapshot(ctx, "what has no vectors", func(c *conn) error {
+	err := s.snapshot(ctx, "what has no vectors", func(c *conn) error {
 		if touched == nil || b.behind == nil || b.version != version || b.model != model {
 			b.model, b.version, b.behind = model, version, map[int64]store.Backlog{}
 			return c.each(note, sqlBehind, model)
@@ -95,4 +94,8 @@ func (s *Store) bringUp(ctx context.Context, model string, version int64, touche
 		}
 		return nil
 	})
+	if err != nil {
+		b.behind = nil // what was touched is forgotten
+	}
+	return err
 }

@@ -183,7 +183,7 @@ func FuzzPackID(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{3, 0x12, 'a', 'b', 0x80, 1, 2, 3, 'x', 'y'})
 	f.Add(packMeta([]docMeta{{time: 5, length: 3, labels: [labelKinds]string{"t", "a", "s"}}, {time: -7, kind: 1, role: 2}}))
-	f.Add(appendVector(nil, store.Vector{Piece: 300, Data: []byte("abc")}))
+	f.Add(appendVector(nil, 9, store.Vector{Piece: 300, Data: []byte("abc")}))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		_ = eachTerm(data, func([]byte, uint32) {})
 		_ = appendPostings(nil, 1, data)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// eraseMost is how many vectors one slice erases: what it may hold up a commit.
-const eraseMost = 200
+// eraseMost is how many rows of vectors one slice erases: what it may hold up a commit.
+const eraseMost = 32
 
 const (
 	sqlDroppedNext = "SELECT no FROM dropped LIMIT 1"

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"cmp"
 	"slices"
 
 	"memgpt/store"
@@ -301,6 +300,7 @@ const (
 	sqlVectorDel  = "DELETE FROM vectors WHERE no = ?"
 	sqlVectorsDel = "DELETE FROM vectors WHERE no BETWEEN ? AND ?"
 	sqlDroppedAll = "SELECT no FROM dropped"
+	sqlErasedIn   = "SELECT no FROM docs WHERE no BETWEEN ? AND ? AND id = x''"
 )
 
 // eraseVectors erases the vectors of the documents. Whoever embeds one of them just now has read what is gone: the cursor
@@ -310,29 +310,90 @@ func (w *eraser) eraseVectors(d *docErasure) error {
 	if err != nil {
 		return err
 	}
-	last := slices.MaxFunc(d.changes, func(a, b docChange) int { return cmp.Compare(a.number, b.number) }).number
+	last := d.changes[len(d.changes)-1].number
 	for _, set := range sets {
-		for _, c := range d.changes {
-			if _, err := w.c.exec(sqlVectorDel, rowNo(set, c.number)); err != nil {
-				return err
-			}
-		}
 		r, err := w.c.one(sqlSetAt, set)
 		if err != nil {
 			return err
 		}
-		through := r.int(0)
-		if through == 0 || through >= last {
-			continue
+		through, gone := r.int(0), map[int64]bool{}
+		for _, c := range d.changes {
+			gone[c.number] = true
 		}
-		if _, err := w.c.exec(sqlVectorDel, rowNo(set, through)); err != nil {
-			return err
+		if through > 0 && through < last {
+			gone[through] = true
+			if _, err := w.c.exec(sqlSetMove, through-1, set); err != nil {
+				return err
+			}
 		}
-		if _, err := w.c.exec(sqlSetMove, through-1, set); err != nil {
+		if err := w.dropVectors(set, gone); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dropVectors takes the vectors of documents out of the rows of a set.
+func (w *eraser) dropVectors(set int64, gone map[int64]bool) error {
+	rows := map[int64]codedVectors{}
+	for doc := range gone {
+		r, err := w.c.one(sqlVectors, rowNo(set, doc), rowNo(set, maxPos), 1)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			rows[r.int(0)] = codedVectors{posOf(r.int(0)), slices.Clone(r.blob(1))}
+		}
+	}
+	for no, row := range rows {
+		left, err := row.without(gone)
+		if err != nil {
+			return err
+		}
+		if len(left) == 1 && left[0].doc == row.doc && len(left[0].data) == len(row.data) {
+			continue
+		}
+		if _, err := w.c.exec(sqlVectorDel, no); err != nil {
+			return err
+		}
+		for _, l := range left {
+			if _, err := w.c.exec(sqlVectorNew, rowNo(set, l.doc), l.data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// without returns the rows that stay of a row.
+func (row codedVectors) without(gone map[int64]bool) ([]codedVectors, error) {
+	var list []store.Vector
+	err := eachVector(row, func(v store.Vector) bool {
+		if !gone[v.Doc] {
+			list = append(list, v)
+		}
+		return true
+	})
+	return packVectors(list), err
+}
+
+// withoutErased leaves out the vectors of documents that were erased while somebody embedded them.
+func (w *work) withoutErased(o *ownerState, v *store.Vectors, rows []codedVectors) ([]codedVectors, error) {
+	gone := map[int64]bool{}
+	err := w.c.each(func(r row) error { gone[posOf(r.int(0))] = true; return nil }, sqlErasedIn,
+		rowNo(o.no, v.After+1), rowNo(o.no, v.Through))
+	if err != nil || len(gone) == 0 {
+		return rows, err
+	}
+	var out []codedVectors
+	for _, r := range rows {
+		left, err := r.without(gone)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, left...)
+	}
+	return out, nil
 }
 
 // droppedVectors erases all vectors of dropped sets at once: whose they were isn't known any more.

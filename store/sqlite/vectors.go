@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"memgpt"
 	"memgpt/store"
@@ -14,8 +15,7 @@ const (
 		WHERE o.tenant = ? AND o.id = ?`
 	sqlSetFind = `SELECT s.no, s.through FROM owners o JOIN models m JOIN sets s ON s.owner = o.no AND s.model = m.no
 		WHERE o.tenant = ? AND o.id = ? AND m.id = ?`
-	sqlVectors  = "SELECT no, data FROM vectors WHERE no BETWEEN ? AND ? ORDER BY no LIMIT ?"
-	sqlVectorAt = "SELECT no, data FROM vectors WHERE no = ?"
+	sqlVectors = "SELECT no, data FROM vectors WHERE no BETWEEN ? AND ? ORDER BY no LIMIT ?"
 )
 
 // findSet returns an owner's set of vectors of a model and the last doc that it goes up to, zeros when there is none.
@@ -36,9 +36,9 @@ func (s *Store) Embedded(ctx context.Context, tenant, owner string) (map[string]
 	return out, err
 }
 
-// vectorChunk is how many docs' vectors are read before they are yielded, so that yield holds up no one and may itself
+// vectorChunk is how many rows are read before their vectors are yielded, so that yield holds up no one and may itself
 // read the store.
-const vectorChunk = 512
+const vectorChunk = 256
 
 // walk is a walk over a set of vectors, chunk by chunk.
 type walk struct {
@@ -69,28 +69,29 @@ func (s *Store) chunk(ctx context.Context, w *walk, ask func(c *conn, set int64,
 	})
 }
 
-// yield hands on what the last chunk brought; false says that the walk is over.
-func (w *walk) yield(yield func(store.Vector) bool) (more bool, err error) {
+// yield hands on those vectors of the last chunk that are wanted; false says that the walk is over.
+func (w *walk) yield(wanted func(doc int64) bool, yield func(store.Vector) bool) (more bool, err error) {
 	for _, d := range w.rows {
-		if err := eachVector(d, yield); err != nil {
-			if errors.Is(err, errStop) {
-				err = nil
-			}
-			return false, err
+		err := eachVector(d, func(v store.Vector) bool { return !wanted(v.Doc) || yield(v) })
+		if errors.Is(err, errStop) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("read vectors of %s: %w", w.owner, err)
 		}
 	}
 	return true, nil
 }
 
-// eachVector calls yield with the vectors of a doc as appendVector packed them.
-func eachVector(d codedVectors, yield func(store.Vector) bool) error {
-	r := reader{d.data}
+// eachVector calls yield with the vectors of a row as appendVector packed them.
+func eachVector(row codedVectors, yield func(store.Vector) bool) error {
+	r := reader{row.data}
 	for len(r.data) > 0 {
-		piece, size := r.uvarint(), r.uvarint()
+		back, piece, size := r.uvarint(), r.uvarint(), r.uvarint()
 		if size > uint64(len(r.data)) {
-			return fmt.Errorf("the vectors of document %d are damaged", d.doc)
+			return fmt.Errorf("those up to document %d are damaged", row.doc)
 		}
-		if !yield(store.Vector{Doc: d.doc, Piece: int(piece), Data: r.data[:size:size]}) {
+		if !yield(store.Vector{Doc: row.doc - int64(back), Piece: int(piece), Data: r.data[:size:size]}) {
 			return errStop
 		}
 		r.data = r.data[size:]
@@ -101,36 +102,37 @@ func eachVector(d codedVectors, yield func(store.Vector) bool) error {
 // Vectors implements store.Index. Where they are dropped in the midst of it, the error has CodeConflict.
 func (s *Store) Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(store.Vector) bool) error {
 	w := &walk{tenant: tenant, owner: owner, model: model}
-	for after = max(after, 0); after < maxPos; {
+	wanted := func(doc int64) bool { return doc > after }
+	for from := max(after, 0); from < maxPos; {
 		err := s.chunk(ctx, w, func(c *conn, set int64, add func(r row) error) error {
-			return c.each(add, sqlVectors, rowNo(set, after+1), rowNo(set, maxPos), vectorChunk)
+			return c.each(add, sqlVectors, rowNo(set, from+1), rowNo(set, maxPos), vectorChunk)
 		})
 		if err != nil {
 			return err
 		}
 		n := len(w.rows)
-		if n > 0 {
-			after = w.rows[n-1].doc
-		}
-		if more, err := w.yield(yield); err != nil || !more || n < vectorChunk {
+		if more, err := w.yield(wanted, yield); err != nil || !more || n < vectorChunk {
 			return err
 		}
+		from = w.rows[n-1].doc
 	}
 	return nil
 }
 
-// VectorsOf implements store.Index.
+// VectorsOf implements store.Index. Where they are dropped in the midst of it, the error has CodeConflict.
 func (s *Store) VectorsOf(ctx context.Context, tenant, owner, model string, docs []int64, yield func(store.Vector) bool) error {
 	w := &walk{tenant: tenant, owner: owner, model: model}
 	for len(docs) > 0 {
 		some := docs[:min(len(docs), vectorChunk)]
 		docs = docs[len(some):]
 		err := s.chunk(ctx, w, func(c *conn, set int64, add func(r row) error) error {
+			last := int64(0) // doc of the last row
 			for _, n := range some {
-				if n < 1 || n > maxPos {
+				if n <= last || n > maxPos {
 					continue
 				}
-				if err := c.each(add, sqlVectorAt, rowNo(set, n)); err != nil {
+				err := c.each(func(r row) error { last = posOf(r.int(0)); return add(r) }, sqlVectors, rowNo(set, n), rowNo(set, maxPos), 1)
+				if err != nil {
 					return err
 				}
 			}
@@ -139,7 +141,8 @@ func (s *Store) VectorsOf(ctx context.Context, tenant, owner, model string, docs
 		if err != nil {
 			return err
 		}
-		if more, err := w.yield(yield); err != nil || !more {
+		wanted := func(doc int64) bool { _, found := slices.BinarySearch(some, doc); return found }
+		if more, err := w.yield(wanted, yield); err != nil || !more {
 			return err
 		}
 	}

@@ -104,6 +104,36 @@ func TestUpgrade(t *testing.T) {
 	checkIntegrity(t, s)
 }
 
+// TestPackTwice lets two processes pack the same units: the second finds the work done.
+func TestPackTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	oldFile(t, path)
+	s := openAt(t, Config{Path: path, Unsafe: true, mergeAt: 1 << 40})
+	s.merges.close() // what the store's own did is undone
+	<-s.merges.ended
+	if err := s.writer.script("DELETE FROM packs; UPDATE owners SET packed = 0"); err != nil {
+		t.Fatal(err)
+	}
+	pack := func(m *mergeJob) error {
+		s.token <- struct{}{}
+		defer s.release()
+		return s.writeSlice(m)
+	}
+	first, rival := &mergeJob{owner: 1}, &mergeJob{owner: 1}
+	for _, m := range []*mergeJob{first, rival} {
+		if err := s.snapshot(t.Context(), "", func(c *conn) error { return m.load(c, s.mergeThreshold) }); err != nil || len(m.metas) != packMost {
+			t.Fatalf("%d units are to be packed, want %d; error %v", len(m.metas), packMost, err)
+		}
+	}
+	if err := pack(first); err != nil || !first.over {
+		t.Fatalf("the first packs: over %v, error %v", first.over, err)
+	}
+	if err := pack(rival); !errors.Is(err, errMoved) {
+		t.Errorf("a second packs the same: %v", err)
+	}
+	checkOld(t, s, 0)
+}
+
 // addDocs gives an owner n more docs.
 func addDocs(t testing.TB, s *Store, owner string, n int) {
 	t.Helper()
@@ -128,7 +158,7 @@ func embedAll(t testing.TB, s *Store, owner, model string, after, through int64,
 	}
 }
 
-// erased waits until no vectors are to be erased, and counts those that are there.
+// erased waits until no vectors are to be erased, and counts the rows of those that are there.
 func erased(t *testing.T, s *Store) int64 {
 	t.Helper()
 	for range 10_000 {
@@ -157,12 +187,13 @@ func erased(t *testing.T, s *Store) int64 {
 func TestErase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.db")
 	s := openAt(t, Config{Path: path, Unsafe: true})
-	addDocs(t, s, "o", 2000)
+	const docs, size = 700, 3900 // a row each
+	addDocs(t, s, "o", docs)
 	drop := &store.Commit{Unembed: []store.OwnerModel{{Owner: "o", Model: "m"}}}
 	for round := range 3 {
-		embedAll(t, s, "o", "m", 0, 1500, 40)
+		embedAll(t, s, "o", "m", 0, docs, size)
 		if round == 0 {
-			embedAll(t, s, "o", "n", 0, 7, 40)
+			embedAll(t, s, "o", "n", 0, 7, size)
 		}
 		seen := 0
 		err := s.Vectors(t.Context(), "", "o", "m", 0, func(store.Vector) bool {
@@ -170,11 +201,11 @@ func TestErase(t *testing.T) {
 				if _, err := s.Commit(t.Context(), drop); err != nil {
 					t.Error(err)
 				}
-				embedAll(t, s, "o", "m", 0, 1, 40)
+				embedAll(t, s, "o", "m", 0, 1, size)
 			}
 			return true
 		})
-		if memgpt.CodeOf(err) != memgpt.CodeConflict || seen >= 1500 {
+		if memgpt.CodeOf(err) != memgpt.CodeConflict || seen >= docs {
 			t.Errorf("a walk over vectors that were dropped saw %d of them, error %v", seen, err)
 		}
 		if _, err := s.Commit(t.Context(), drop); err != nil {
@@ -187,7 +218,7 @@ func TestErase(t *testing.T) {
 			s = openAt(t, Config{Path: path, Unsafe: true})
 		}
 		if n := erased(t, s); n != 7 {
-			t.Errorf("%d vectors are there, want those of the other model", n)
+			t.Errorf("%d rows of vectors are there, want those of the other model", n)
 		}
 	}
 }
@@ -233,7 +264,7 @@ func TestBacklogTouched(t *testing.T) {
 	if err := s.bringUp(ended, "m", s.rows.version, map[int64]bool{1: true}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that ends in the midst: %v", err)
 	}
-	expect("after those", "o1-2 r0-1 p0-4 q0-4 planted0-9 ")
+	expect("after those, all being looked at", "o1-2 r0-1 p0-4 q0-4 ")
 }
 
 // embedForever gives docs their vectors as fast as it can, adds docs when all have theirs, and begins a second model's

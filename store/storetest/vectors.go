@@ -194,8 +194,9 @@ func testVectorsStop(e *env) {
 	e.commit(&store.Commit{Docs: e.docs("", "o", n)})
 	var list []store.Vector
 	var numbers []int64
+	long := strings.Repeat("x", 3000) // that one read brings all is unlikely
 	for doc := range int64(n) {
-		list = append(list, vec(doc+1, 0, fmt.Sprint("v", doc+1)), vec(doc+1, 1, "w"))
+		list = append(list, vec(doc+1, 0, fmt.Sprint("v", doc+1, long)), vec(doc+1, 1, "w"))
 		numbers = append(numbers, doc+1)
 	}
 	e.commit(embed("o", "m", 0, n, list...))
@@ -217,7 +218,7 @@ func testVectorsStop(e *env) {
 		seen := 0
 		err := walk(func(v store.Vector) bool {
 			if seen++; seen%500 == 1 {
-				e.same("the vector in a walk within the walk", e.vectorsAt("", "o", "m", v.Doc), pieces(vec(v.Doc, 0, fmt.Sprint("v", v.Doc)), vec(v.Doc, 1, "w")))
+				e.same("the vector in a walk within the walk", e.vectorsAt("", "o", "m", v.Doc), pieces(vec(v.Doc, 0, fmt.Sprint("v", v.Doc, long)), vec(v.Doc, 1, "w")))
 				e.commit(&store.Commit{Docs: e.docs("", "o", 1)})
 			}
 			return true
@@ -292,7 +293,8 @@ func (h *vectorHistory) next(owner int, model string) (v store.Vectors, right bo
 	}
 	for doc := v.After + 1; doc <= v.Through; doc++ {
 		for piece := range h.rng.IntN(4) {
-			v.List = append(v.List, vec(doc, piece, fmt.Sprint(model, h.rng.IntN(1000))))
+			pad := []int{0, 0, 0, 0, 300, 1200, 5000}[h.rng.IntN(7)]
+			v.List = append(v.List, vec(doc, piece, fmt.Sprint(model, h.rng.IntN(1000), strings.Repeat("x", pad))))
 		}
 	}
 	return v, right

@@ -25,10 +25,10 @@ CREATE TABLE sets (
 	UNIQUE (owner, model)
 );
 
--- So the vectors of a set lie side by side.
+-- Rows of vectors of one or several docs, see commit_vectors.go. Those of a set lie side by side.
 CREATE TABLE vectors (
-	no   INTEGER PRIMARY KEY, -- set, number of the doc
-	data BLOB NOT NULL        -- of all its pieces, see vectors.go
+	no   INTEGER PRIMARY KEY, -- set, number of the last doc in the row
+	data BLOB NOT NULL
 );
 
 -- Sets whose vectors are to be erased.

@@ -5,10 +5,3 @@ ALTER TABLE owners ADD COLUMN erased INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE unclean (
 	no INTEGER PRIMARY KEY
 );
-
--- A doc without an id was erased. Who embedded it meanwhile brings its vector in vain.
-CREATE TRIGGER vectors_erased BEFORE INSERT ON vectors
-WHEN EXISTS (SELECT 1 FROM sets s JOIN docs d ON d.no = (s.owner << 32) + (new.no & 0xffffffff) WHERE s.no = (new.no >> 32) AND d.id = x'')
-BEGIN
-	SELECT RAISE(IGNORE);
-END;

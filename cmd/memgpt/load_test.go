@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/encoding/simplifiedchinese"
+
+	"memgpt"
+)
+
+func writeFile(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wants reports which of the texts are missing.
+func wants(t *testing.T, what, in string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(in, text) {
+			t.Errorf("%s: no %q in %q", what, text, in)
+		}
+	}
+}
+
+// TestLoad loads a directory of documents twice and looks at what came of it.
+func TestLoad(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	writeFile(t, docs, "bridge.md", "# Otters\n\nOtters live under the old bridge.\n\n## Food\n\nThey eat roach and eel.\n")
+	gbk, err := simplifiedchinese.GB18030.NewEncoder().String(strings.Repeat("我家的猫叫咪咪，今年三岁。它喜欢在窗台上晒太阳，也喜欢吃鱼。", 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, docs, "sub/cat.txt", gbk)
+	writeFile(t, docs, "picture.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+	first := good(t, home, "", "load", docs)
+	wants(t, "first load", first.err, "bridge.md: ", "sub/cat.txt: ", "gb18030", "left out picture.png")
+	again := good(t, home, "", "load", docs)
+	wants(t, "second load", again.err, "bridge.md: 0 passages stored")
+	list := lines[passageLine](t, good(t, home, "", "archive", "list", "--json").out)
+	var heading string
+	for _, p := range list {
+		if strings.Contains(p.Text, "roach") {
+			heading = p.Heading
+		}
+	}
+	if len(list) < 2 || heading != "Otters > Food" {
+		t.Errorf("%d passages, heading %q", len(list), heading)
+	}
+	wants(t, "sources", good(t, home, "", "archive", "sources").out, "bridge.md", "sub/cat.txt")
+	wants(t, "an answer", good(t, home, "", "run", "-m", "what do otters eat?").out, "roach")
+	var events int
+	for _, e := range lines[struct{ Type memgpt.EventType }](t, good(t, home, "", "log", "--json").out) {
+		if e.Type == memgpt.EventDocument {
+			events++
+		}
+	}
+	if events != 2 {
+		t.Errorf("%d events of documents for two loaded twice", events)
+	}
+	gone := good(t, home, "", "archive", "delete", "--source", "bridge.md")
+	wants(t, "deleted", gone.err, "taken out of results")
+	if hits := good(t, home, "", "search", "--json", "roach").out; strings.Contains(hits, `"passage"`) {
+		t.Errorf("a deleted passage is found: %s", hits)
+	}
+	wants(t, "deleted list", good(t, home, "", "archive", "list", "--all").out, "(deleted)")
+}
+
+// TestLoadRefusesWhatItCantRead says what is wrong and stores nothing.
+func TestLoadRefusesWhatItCantRead(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	pdf := writeFile(t, docs, "paper.pdf", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n")
+	for want, args := range map[string][]string{
+		"PDF":                  {"load", pdf},
+		"nothing that can be":  {"load", docs},
+		"no such file":         {"load", filepath.Join(docs, "absent")},
+		"encoding":             {"load", "--encoding", "klingon", pdf},
+		"this is a directory":  {"load", "--source", "x", docs},
+		"has no passage":       {"archive", "show", "passage-1"},
+		"name passages by the": {"archive", "delete"},
+	} {
+		r := command(t, home, "", nil, args...)
+		if r.code == 0 || !strings.Contains(r.err, want) || r.out != "" {
+			t.Errorf("%v: status %d, %q, want %s", args, r.code, r.err, want)
+		}
+		command(t, home, "", nil, "run", "-m", "hi") // makes the agent, so that later refusals are about the rest
+	}
+}
+
+// TestLoadFromStandardInput loads lines of JSON, of which one is broken, and proposes what could be merged.
+func TestLoadFromStandardInput(t *testing.T) {
+	home := t.TempDir()
+	var in strings.Builder
+	for _, text := range []string{"The meeting is at 3pm.", "Meeting is at 3 pm!", "The meeting is at 4pm."} {
+		fmt.Fprintf(&in, "{\"text\":%q,\"source\":\"notes\"}\n", text)
+	}
+	r := good(t, home, in.String()+"broken\n", "load", "-")
+	wants(t, "load", r.err, "3 passages stored", "line 4")
+	piles := good(t, home, "", "archive", "dedup")
+	wants(t, "piles", piles.out, "2 passages say the same", "these differ (number", "memgpt archive delete passage-")
+	if i, j := strings.LastIndex(piles.out, "4pm."), strings.LastIndex(piles.out, "3pm."); i > j {
+		t.Errorf("the older stands first: %s", piles.out)
+	}
+	if n := strings.Count(good(t, home, "", "archive", "list", "--json").out, "\n"); n != 3 {
+		t.Errorf("%d passages: dedup changed something", n)
+	}
+}

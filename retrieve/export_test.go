@@ -1,0 +1,22 @@
+package retrieve
+
+import "reflect"
+
+// PackVector encodes a vector for a store.
+func PackVector(v []float32) []byte { return packVector(v) }
+
+// Tune sets a constant of fusion.
+func (s *Searcher) Tune(name string, value float64) {
+	f := reflect.ValueOf(&s.recipe).Elem().FieldByName(name)
+	f = reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()
+	f.SetFloat(value)
+}
+
+// Reset sets the constants as they are.
+func (s *Searcher) Reset() { s.recipe = defaultRecipe() }
+
+// Apart returns how far a model's vectors of unrelated texts lie apart.
+func Apart(vectors [][]float32) float32 { return priorOf(vectors).apart }
+
+// PlainTexts are the texts that a model's prior is made of.
+func PlainTexts() []string { return plainTexts }

@@ -1,0 +1,244 @@
+package retrieve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"memgpt"
+	"memgpt/store"
+	"memgpt/tool"
+)
+
+// Bounds of vector search.
+const (
+	defaultWait  = 2 * time.Second
+	defaultShelf = 256 << 20
+	rescored     = 400  // documents whose cosines by sign code are replaced by true ones
+	mostRescored = 6400 // where the check says that rescored are too few
+	maxAimed     = 8192 // bytes of a query that are embedded
+	nearlyAll    = .01  // share of texts without a vector that a model may have and still be the one
+)
+
+// sight is what vectors tell of a query.
+type sight struct {
+	*reading
+	codes  *codes
+	layout *layout
+	aim    *aim
+}
+
+// look is the embedding of a query under way.
+type look struct {
+	reading  *reading
+	embedder memgpt.Embedder
+	through  int64
+	cancel   context.CancelFunc
+	done     chan struct{}
+	vector   []float32
+	err      error
+}
+
+// look picks the model and begins to embed the query; nil where words alone are to be used, which hits tells. The caller
+// waits for it.
+func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.Hits) *look {
+	if len(s.embedders) == 0 || docs == 0 {
+		return nil
+	}
+	have, err := s.index.Embedded(ctx, q.Tenant, q.Owner)
+	if err != nil {
+		hits.Words = fmt.Sprintf("the vectors can't be read: %v", err)
+		return nil
+	}
+	e, through := s.pick(have, int64(docs))
+	hits.Unembedded = 1 - float64(through)/float64(docs)
+	if through == 0 {
+		hits.Words = "no text has a vector yet"
+		return nil
+	}
+	l := &look{reading: &reading{index: s.index, tenant: q.Tenant, owner: q.Owner, model: e.Model()}, embedder: e,
+		through: through, done: make(chan struct{})}
+	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
+	go func() {
+		defer close(l.done)
+		l.embed(ctx, &s.priors, q.Text)
+	}()
+	return l
+}
+
+// pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most, and up to
+// which document.
+func (s *Searcher) pick(have map[string]int64, docs int64) (memgpt.Embedder, int64) {
+	best, most := s.embedders[0], int64(-1)
+	for _, e := range s.embedders {
+		through := min(have[e.Model()], docs)
+		if float64(docs-through) <= nearlyAll*float64(docs) {
+			return e, through
+		}
+		if through > most {
+			best, most = e, through
+		}
+	}
+	return best, most
+}
+
+func (l *look) embed(ctx context.Context, known *priors, text string) {
+	var vectors [][]float32
+	prior, err := known.of(ctx, l.embedder)
+	if err == nil {
+		l.reading.prior = prior
+		text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
+		vectors, err = l.embedder.Embed(ctx, []string{text}, true)
+	}
+	switch {
+	case err != nil:
+		l.err = err
+	case len(vectors) != 1 || len(vectors[0]) == 0:
+		l.err = errors.New("it gave no vector")
+	default:
+		l.vector = vectors[0]
+	}
+}
+
+// see waits for the embedding and returns what the vectors tell, nil where they can't: hits says why.
+func (s *Searcher) see(ctx context.Context, w *wanted, l *look, hits *tool.Hits) *sight {
+	if l == nil {
+		return nil
+	}
+	<-l.done
+	defer l.cancel()
+	if l.err != nil {
+		hits.Words = fmt.Sprintf("%s can't embed the query: %v", l.embedder.Model(), l.err)
+		return nil
+	}
+	sight, err := s.open(ctx, w, l)
+	if err != nil {
+		hits.Words = err.Error()
+		return nil
+	}
+	hits.Model = l.embedder.Model()
+	return sight
+}
+
+// open loads the owner's codes and layout, or what came since they were loaded.
+func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error) {
+	key := shelfKey{w.Tenant, w.Owner, l.reading.model}
+	sl := s.shelf.slot(key)
+	defer s.shelf.done(key, sl)
+	codes, err := l.reading.grown(ctx, sl.codes, l.through)
+	if err != nil {
+		return nil, err
+	}
+	sl.codes, sl.layout = codes, sl.layout.grown(w.meta, w.Zone)
+	if codes.dim != len(l.vector) {
+		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
+	}
+	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aimOf(l.vector, codes.mean)}, nil
+}
+
+// fuse joins words and vectors.
+func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *sight) (verdict, error) {
+	f := &b.fused
+	f.sized(len(w.meta.Time), si.layout.sessions)
+	si.codes.cosines(si.aim, f.cosine)
+	for i, dead := range w.meta.Dead {
+		if dead {
+			b.score[i], f.cosine[i] = 0, noVector
+		}
+	}
+	f.extras = s.extras(w)
+	f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
+	if si.codes.bits != nil {
+		if err := s.rescore(ctx, w, b, si); err != nil {
+			return verdict{}, err
+		}
+		f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
+	}
+	parts := func(i int) []tool.Part { return f.parts(b.score, i) }
+	if s.recipe.noFloor {
+		return verdict{score: f.total, match: func(int) bool { return true }, parts: parts}, nil
+	}
+	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
+	if !fl.clears(b.score, f.cosine, w.pass.passes) {
+		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
+	}
+	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine }
+	return verdict{score: f.total, match: match, parts: parts}, nil
+}
+
+// rescore replaces the cosines of the best, by cosine or in all, by true ones.
+func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) error {
+	f := &b.fused
+	byCosine, byTotal := newRanking(w.meta, rescored), newRanking(w.meta, rescored)
+	for i := range f.cosine {
+		if w.pass.passes(i) {
+			byCosine.offer(found{doc: i, score: f.cosine[i]})
+			byTotal.offer(found{doc: i, score: f.total[i]})
+		}
+	}
+	docs := make([]int, 0, 2*rescored)
+	for _, d := range append(byCosine.heap, byTotal.heap...) {
+		docs = append(docs, d.doc)
+	}
+	slices.Sort(docs)
+	return si.exact(ctx, si.codes, si.aim, slices.Compact(docs), f.cosine)
+}
+
+// extras are what speaks for a message beside words and cosine: that the query names who said it, or when.
+type extras struct {
+	recipe *recipe
+	meta   *store.Meta
+	named  []bool // by author; nil is none
+	dates  spans
+}
+
+func (s *Searcher) extras(w *wanted) *extras {
+	return &extras{recipe: &s.recipe, meta: w.meta, named: s.analyzer.named(w.Text, w.meta), dates: s.spans(w)}
+}
+
+func (e *extras) of(i int) (speaker, day float32) {
+	if e.named != nil && e.named[e.meta.Author[i]] {
+		speaker = e.recipe.speaker
+	}
+	if len(e.dates) > 0 && e.meta.Time[i] != store.NoTime {
+		day = e.recipe.day * float32(e.dates.boost(e.meta.Time[i]))
+	}
+	return speaker, day
+}
+
+// spans returns the stretches of time that the query names.
+func (s *Searcher) spans(w *wanted) spans {
+	now := w.Now
+	if now.IsZero() {
+		now = s.now()
+	}
+	if w.Zone != nil {
+		now = now.In(w.Zone)
+	}
+	return findSpans(w.Text, now, nil)
+}
+
+// maxAuthors bounds the names that a query is searched for.
+const maxAuthors = 2000
+
+// named returns which authors the query names, nil where it names none.
+func (a *Analyzer) named(text string, meta *store.Meta) []bool {
+	s := a.get()
+	defer a.pool.Put(s)
+	text = s.plain(memgpt.CutText(text, maxAimed))
+	var out []bool
+	for k, author := range meta.Authors[:min(len(meta.Authors), maxAuthors)] {
+		for _, name := range strings.Fields(s.plain(author[:min(len(author), nameSize)])) {
+			if len(name) > 2 && holds(text, name) {
+				if out == nil {
+					out = make([]bool, len(meta.Authors))
+				}
+				out[k] = true
+			}
+		}
+	}
+	return out
+}
