@@ -156,23 +156,22 @@ func newTraces() *traces { return &traces{ids: map[string]bool{}} }
 // addID notes something that goes: results that name it have quoted it.
 func (t *traces) addID(id string) { t.ids[id] = true }
 
-// addText notes a text that goes, and its sentences.
+// addText notes a text that goes, and its sentences. Who quotes rarely keeps the marks around a sentence.
 func (t *traces) addText(text string) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return
-	}
-	if textWeight(text) >= wholeWeight {
-		t.texts = append(t.texts, text)
-	}
-	for len(text) > 0 && len(t.texts) < maxPieces {
-		piece, rest := cutSentence(text)
-		if piece = strings.TrimSpace(piece); textWeight(piece) >= pieceWeight {
-			t.texts = append(t.texts, piece)
+	add := func(text string, least int) {
+		if text = strings.TrimFunc(text, isPunct); textWeight(text) >= least {
+			t.texts = append(t.texts, text)
 		}
-		text = rest
+	}
+	add(text, wholeWeight)
+	for len(text) > 0 && len(t.texts) < maxPieces {
+		var piece string
+		piece, text = cutSentence(text)
+		add(piece, pieceWeight)
 	}
 }
+
+func isPunct(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !unicode.IsMark(c) }
 
 func (t *traces) addMessage(m *memgpt.Message) {
 	for _, p := range m.Parts {
@@ -254,7 +253,7 @@ func (t *traces) withoutIDs(s string) string { return t.idSet.Replace(s) }
 
 // onlyMarks reports whether nothing but marks is left of a text.
 func onlyMarks(s string) bool {
-	return !strings.ContainsFunc(strings.ReplaceAll(s, forgottenMark, ""), func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) })
+	return strings.TrimFunc(strings.ReplaceAll(s, forgottenMark, ""), isPunct) == ""
 }
 
 // cutMessage returns a message with the mark in place of what goes, and whether anything did. A part that can't be

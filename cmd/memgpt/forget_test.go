@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,8 +20,8 @@ func filesWith(t *testing.T, home, text string) (found []string) {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		if bytes.Contains(data, []byte(text)) {
-			found = append(found, path)
+		if at := bytes.Index(data, []byte(text)); at >= 0 {
+			found = append(found, fmt.Sprintf("%s: %q", filepath.Base(path), data[max(0, at-200):min(len(data), at+100)]))
 		}
 		return err
 	})

@@ -354,7 +354,7 @@ func TestKilledErasure(t *testing.T) {
 		if !out.Scan() || out.Text() != "begins" {
 			t.Fatalf("the child says %q", out.Text())
 		}
-		time.Sleep(time.Duration(rng.IntN(60000)) * time.Microsecond) // real time: a moment of another process
+		time.Sleep(time.Duration(rng.IntN(1+rng.IntN(40000))) * time.Microsecond) // real time: a moment of another process
 		kill()
 		s := openAt(t, Config{Path: path, mergeAt: 20})
 		list, err := s.Entries(t.Context(), store.EntryRange{Thread: "t", After: int64(n) - 1, Limit: 1})
