@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/host"
 	"memgpt/kernel"
 	"memgpt/memtool"
 	"memgpt/model/script"
@@ -684,5 +686,56 @@ func TestTheModelCannotForget(t *testing.T) {
 		if strings.Contains(f.Spec.Name, "forget") || strings.Contains(f.Spec.Name, "erase") {
 			t.Errorf("the model is offered %s", f.Spec.Name)
 		}
+	}
+}
+
+// TestForgetUnderAHost forgets while the model is at work on a request that holds the text. The answer that it gives of it
+// is thrown away, and the host runs the turn again with what is left.
+func TestForgetUnderAHost(t *testing.T) {
+	gate := script.NewGate()
+	asked := 0
+	m := script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply {
+		text := fmt.Sprintf("%+v", req.Messages)
+		switch {
+		case !strings.Contains(text, "zeta4711"):
+			return script.Say("I know of nothing")
+		case asked == 0:
+			asked++
+			return script.Say("noted")
+		}
+		return script.Say("you said " + enSecret).Held(gate)
+	}})
+	e := newEnv(t, m, options{})
+	h, err := host.New(host.Config{Store: e.base, Kernel: e.kernel, NewID: e.newIDs()})
+	must(t, err)
+	defer func() { must(t, h.Close(context.WithoutCancel(t.Context()))) }()
+	tell := func(text string) *host.Turn {
+		turn, err := h.Send(t.Context(), host.Message{Agent: e.agent.ID, Thread: e.thread, Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)})
+		must(t, err)
+		return turn
+	}
+	_, err = tell(enSecret).Wait(t.Context())
+	must(t, err)
+	turn := tell("what did I say?")
+	<-gate.Entered()
+	e.forget(kernel.Forgetting{Messages: []string{e.said(enSecret)}})
+	gate.Open()
+	record, err := turn.Wait(t.Context())
+	must(t, err)
+	if said := turn.Said(); record.State != memgpt.TurnDone || len(said) != 1 || said[0] != "I know of nothing" {
+		t.Errorf("%+v: %q", record, said)
+	}
+	if found := e.fileBytes("zeta4711"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// newIDs returns a source of ids that many may draw from.
+func (e *env) newIDs() func(string) string {
+	var mu sync.Mutex
+	return func(kind string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return e.newID(kind)
 	}
 }

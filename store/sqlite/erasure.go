@@ -76,8 +76,12 @@ func (s *Store) codeErasure(e *store.Erasure) (*codedErasure, error) {
 	return x, nil
 }
 
-// erase makes the transaction. The writer's token is held.
-func (s *Store) erase(e *store.Erasure, x *codedErasure) error {
+// erase makes the transaction. What SQLite notes aside of pages as they were stays in memory. The writer's token is held.
+func (s *Store) erase(e *store.Erasure, x *codedErasure) (err error) {
+	if err := s.writer.script("PRAGMA temp_store = MEMORY"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.writer.script("PRAGMA temp_store = DEFAULT")) }()
 	if err := s.begin(); err != nil {
 		return err
 	}
