@@ -739,3 +739,59 @@ func (e *env) newIDs() func(string) string {
 		return e.newID(kind)
 	}
 }
+
+// TestForgetCutQuotations: pages of results that quote what goes, or what quotes it, go whole, since they may be cut
+// anywhere. Results that only name it stay.
+func TestForgetCutQuotations(t *testing.T) {
+	e := newEnv(t, diarist(), options{})
+	half := enSecret[:34] // "My locker code is "zeta4711" & it <"
+	long := strings.Repeat(" and so on", 10)
+	call := func(id, args string) memgpt.Message {
+		return memgpt.Message{Role: memgpt.RoleAssistant, Parts: memgpt.Parts{memgpt.Call{ID: id, Name: "f", Arguments: args}}}
+	}
+	result := func(id, text string) memgpt.Message {
+		return memgpt.Message{Role: memgpt.RoleTool, Parts: memgpt.Parts{memgpt.Result{CallID: id, Name: "f", Text: text}}}
+	}
+	prefetch := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, "message-2: "+half+long)
+	prefetch.Type = memgpt.EventPrefetch
+	reasoned := memgpt.Message{Role: memgpt.RoleAssistant, Parts: memgpt.Parts{memgpt.Text{Text: "I think"},
+		memgpt.Reasoning{Text: "because " + enSecret, Data: json.RawMessage(`{"signed":"x"}`)}}}
+	list := []memgpt.Message{
+		memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, enSecret),
+		memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "I repeat: "+enSecret),
+		call("a", `{"query":"x"}`), result("a", `{"id":"message-1","text":"`+half+long+`"}`),
+		call("b", `{"query":"x"}`), result("b", `{"id":"message-2","text":"`+half+long+`"}`),
+		call("c", `{"id":"message-2","offset":3}`), result("c", half+long),
+		call("d", `{"id":"x"}`), result("d", "Stored as message-1."), prefetch, reasoned,
+		call("e", `{"text":"\u004dy locker code is \"zeta4711\" & it <opens> the boat shed\\door","n":12345678901234567890}`), result("e", "OK"),
+	}
+	th, err := e.base.Thread(t.Context(), "", e.thread)
+	must(t, err)
+	c := &store.Commit{Threads: []memgpt.Thread{th}}
+	for i, m := range list {
+		c.Entries = append(c.Entries, memgpt.Entry{ID: fmt.Sprint("message-", i+1), Agent: e.agent.ID, Thread: e.thread, Seq: int64(i + 1), Turn: "turn", Time: e.now, Message: m})
+	}
+	c.Threads[0].Next, c.Threads[0].Asked = int64(len(list)+1), 1
+	c.Threads[0].Open = []memgpt.OpenCall{{Entry: "message-1", CallID: "z"}, {Entry: "message-13", CallID: "y"}}
+	_, err = e.base.Commit(t.Context(), c)
+	must(t, err)
+	e.forget(kernel.Forgetting{Messages: []string{"message-1"}})
+	if found := e.fileBytes("zeta4711", "locker code"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	log := e.log()
+	for i, want := range map[int]string{1: "I repeat: [forgotten].", 3: "forgotten by the owner on 2026-04-06", 5: "forgotten by the owner on 2026-04-06",
+		7: "forgotten by the owner on 2026-04-06", 9: "Stored as message-1.", 10: "forgotten by the owner on 2026-04-06", 11: "I think", 13: "OK"} {
+		if got := log[i].Message.Said(); got != want {
+			t.Errorf("message %d says %q, want %q", i+1, got, want)
+		}
+	}
+	if args := log[12].Message.Calls()[0].Arguments; args != `{"n":12345678901234567890,"text":"[forgotten]"}` {
+		t.Errorf("arguments %s", args)
+	}
+	th, err = e.base.Thread(t.Context(), "", e.thread)
+	must(t, err)
+	if th.Asked != 0 || len(th.Open) != 1 || th.Open[0].CallID != "y" {
+		t.Errorf("%+v", th)
+	}
+}

@@ -155,6 +155,38 @@ func TestEraseBytes(t *testing.T) {
 	checkIntegrity(t, s)
 }
 
+// TestEraseFreeSpace clears what was left in free space before, say by a page that was split or a program that doesn't
+// overwrite what it deletes.
+func TestEraseFreeSpace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	newThread(t, path)
+	s := openAt(t, Config{Path: path, Unsafe: true})
+	if err := s.writer.script("PRAGMA secure_delete = off"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 30 {
+		if _, err := s.Commit(t.Context(), secretCommit(n+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.writer.script("DELETE FROM entries WHERE no & 0xffffffff = 8"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.writer.one(sqlCheckpoint); err != nil || r.int(0) != 0 {
+		t.Fatalf("%v %v", r, err)
+	}
+	text := secrets(8)[0] + ` \"and\"` // as the log has it, not the index
+	if len(findBytes(t, path, text)) == 0 {
+		t.Fatal("nothing is left of what was deleted: the test can't fail")
+	}
+	if err := s.Erase(t.Context(), forgetNumber(t, s, 9)); err != nil {
+		t.Fatal(err)
+	}
+	if found := findBytes(t, path, text, secrets(9)[0]); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
 // TestErasePacked erases from packed units of meta, which hold names of authors.
 func TestErasePacked(t *testing.T) {
 	if slowed {
