@@ -303,14 +303,13 @@ const (
 	sqlErasedIn   = "SELECT no FROM docs WHERE no BETWEEN ? AND ? AND id = x''"
 )
 
-// eraseVectors erases the vectors of the documents. Whoever embeds one of them just now has read what is gone: the cursor
-// moves back by one, so that his commit is refused.
+// eraseVectors erases the vectors of the documents. The cursor moves back by one: whoever embeds just now may have read
+// what is gone, and his commit is refused; and who keeps vectors in memory sees that they are not what they were.
 func (w *eraser) eraseVectors(d *docErasure) error {
 	sets, err := w.numbers(sqlSetsOf, d.owner.no)
 	if err != nil {
 		return err
 	}
-	last := d.changes[len(d.changes)-1].number
 	for _, set := range sets {
 		r, err := w.c.one(sqlSetAt, set)
 		if err != nil {
@@ -320,7 +319,7 @@ func (w *eraser) eraseVectors(d *docErasure) error {
 		for _, c := range d.changes {
 			gone[c.number] = true
 		}
-		if through > 0 && through < last {
+		if through > 0 {
 			gone[through] = true
 			if _, err := w.c.exec(sqlSetMove, through-1, set); err != nil {
 				return err

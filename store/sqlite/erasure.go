@@ -30,7 +30,7 @@ func (s *Store) Erase(ctx context.Context, e *store.Erasure) error {
 	defer s.release()
 	if !e.Empty() {
 		if err := s.erase(e, x); err != nil {
-			return fmt.Errorf("erase: %w", err)
+			return memgpt.Errorf(memgpt.CodeOf(err), "nothing was erased: %w", err)
 		}
 	}
 	return s.clean()
