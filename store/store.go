@@ -17,6 +17,9 @@ import (
 // Missing rows are reported as *memgpt.Error with CodeNotFound.
 type Store interface {
 	Commit(ctx context.Context, c *Commit) (Committed, error)
+	// Erase takes text out for good. An error that does not begin with "nothing was erased" says that it is out of reach of
+	// every read already, and that remains of it may still be in free space: another Erase, of nothing, goes on there.
+	Erase(ctx context.Context, e *Erasure) error
 
 	Agent(ctx context.Context, tenant, id string) (memgpt.Agent, error)
 	AgentNamed(ctx context.Context, tenant, name string) (memgpt.Agent, error)

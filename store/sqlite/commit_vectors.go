@@ -108,7 +108,11 @@ func (w *work) applyVectors(c *store.Commit, x *coded) error {
 		if err != nil {
 			return err
 		}
-		for _, r := range x.vectors[i] {
+		rows, err := w.withoutErased(o, v, x.vectors[i])
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
 			if _, err := w.c.exec(sqlVectorNew, rowNo(set, r.doc), r.data); err != nil {
 				return err
 			}

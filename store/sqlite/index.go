@@ -18,9 +18,10 @@ type index struct {
 // ownerIndex is what is cached of one owner's index. Whoever brings it up to date holds mu from before its snapshot of
 // the store begins, so that it is never ahead of the snapshot.
 type ownerIndex struct {
-	mu   sync.Mutex
-	tail tail
-	meta meta
+	mu     sync.Mutex
+	tail   tail
+	meta   meta
+	erased int64 // mark.erased when they were read
 
 	used  int64 // tick of the last use; index.mu guards it
 	bytes int64 // index.mu guards it
@@ -75,9 +76,10 @@ type mark struct {
 	merged, mergeTo    int64
 	mergeTerm          string
 	deaths, packed     int64
+	erased             int64 // differs where docs were erased in between
 }
 
-const sqlMark = `SELECT d.no, d.sum_length, x.no, x.sum_length, o.merged, o.merge_to, o.merge_term, o.packed FROM owners o
+const sqlMark = `SELECT d.no, d.sum_length, x.no, x.sum_length, o.merged, o.merge_to, o.merge_term, o.packed, o.erased FROM owners o
 	LEFT JOIN docs d ON d.no = (SELECT max(no) FROM docs WHERE no BETWEEN ?1 << 32 AND ?1 << 32 | 0xffffffff)
 	LEFT JOIN dead x ON x.no = (SELECT max(no) FROM dead WHERE no BETWEEN ?1 << 32 AND ?1 << 32 | 0xffffffff)
 	WHERE o.no = ?1`
@@ -88,7 +90,7 @@ func readMark(c *conn, no int64) (m mark, err error) {
 		return m, err
 	}
 	m = mark{docs: posOf(r.int(0)), length: r.int(1) - r.int(3), deaths: posOf(r.int(2)), merged: r.int(4), mergeTo: r.int(5),
-		mergeTerm: r.text(6), packed: r.int(7)}
+		mergeTerm: r.text(6), packed: r.int(7), erased: r.int(8)}
 	m.live = m.docs - m.deaths
 	return m, nil
 }
@@ -124,6 +126,9 @@ func (s *Store) indexed(ctx context.Context, tenant, owner string, fresh func(c 
 				return err
 			}
 			before := o.size()
+			if o.erased != m.erased {
+				o.tail, o.meta, o.erased = tail{}, meta{}, m.erased
+			}
 			if err := fresh(c, m, no, o); err != nil {
 				o.tail, o.meta = tail{}, meta{}
 				return err

@@ -107,6 +107,7 @@ func (s *Store) findMerges() error {
 // read from the forward rows, and nothing is wrong but slower.
 func (s *Store) merge() {
 	defer close(s.merges.ended)
+	s.cleanLater()
 	_ = s.findMerges()
 	for {
 		owner, closed := s.merges.next()
@@ -140,7 +141,7 @@ type mergeJob struct {
 	most  int // terms a slice, for tests; 0 is as many as there is time for
 }
 
-// errMoved ends a merge that another process has taken over.
+// errMoved ends a merge that another process has taken over, or the docs of which were erased.
 var errMoved = errors.New("another process merges")
 
 // mergeOwner does one merge and reports whether there is more to do for the owner.
@@ -252,7 +253,8 @@ func (m *mergeJob) slice(c *conn) (p progress, err error) {
 	if err != nil {
 		return p, err
 	}
-	if at.merged != m.from.merged || at.mergeTo != m.from.mergeTo || at.mergeTerm != m.from.mergeTerm || at.packed != m.from.packed {
+	if at.merged != m.from.merged || at.mergeTo != m.from.mergeTo || at.mergeTerm != m.from.mergeTerm || at.packed != m.from.packed ||
+		at.erased != m.from.erased {
 		return p, errMoved
 	}
 	p.mark = at

@@ -86,6 +86,22 @@ func (f *Faulty) Commit(ctx context.Context, c *store.Commit) (store.Committed, 
 	return out, err
 }
 
+// Erase implements store.Store. It counts as a commit.
+func (f *Faulty) Erase(ctx context.Context, e *store.Erasure) error {
+	dies, err := f.call(true)
+	if err != nil {
+		return err
+	}
+	if dies && !f.After {
+		return f.errDead()
+	}
+	err = f.Inner.Erase(ctx, e)
+	if dies {
+		return f.errDead()
+	}
+	return err
+}
+
 // through makes a call that reads, if the store lives.
 func through[T any](f *Faulty, call func() (T, error)) (T, error) {
 	if err := f.live(); err != nil {

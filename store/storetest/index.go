@@ -158,6 +158,8 @@ func (n *naive) check(e *env, tenant, owner string, terms []string) {
 		numbers, ids = append(numbers, int64(i+1)), append(ids, d.ID)
 	}
 	e.same("ids", must(e.s.DocIDs(e.ctx, tenant, owner, numbers))(e), ids)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" }) // those that were erased
+	numbers = numbers[:len(ids)]
 	for i, id := range ids {
 		numbers[i] = int64(n.live[id])
 	}

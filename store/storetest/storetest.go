@@ -42,6 +42,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"IndexRandom", testIndexRandom}, {"Vectors", testVectors}, {"VectorsRefused", testVectorsRefused},
 		{"VectorsAlone", testVectorsAlone}, {"VectorsDead", testVectorsDead}, {"Unembed", testUnembed}, {"VectorTenants", testVectorTenants},
 		{"VectorsStop", testVectorsStop}, {"Backlog", testBacklog}, {"VectorsRandom", testVectorsRandom},
+		{"Erase", testErase}, {"EraseRefused", testEraseRefused}, {"EraseWhole", testEraseWhole}, {"EraseIndex", testEraseIndex},
+		{"EraseVectors", testEraseVectors},
 		{"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
 		{"Change", testChange}, {"Closed", testClosed},
 	} {
@@ -63,6 +65,7 @@ func RunShared(t *testing.T, storage func(t *testing.T) (open func() store.Store
 		{"Reopen", testReopen}, {"TwoAtOnce", testTwoAtOnce}, {"TwoHolders", testTwoHolders},
 		{"ClosedHolder", testClosedHolder}, {"ChangeOfOthers", testChangeOfOthers}, {"SharedOfOthers", testSharedOfOthers},
 		{"IndexOfOthers", testIndexOfOthers}, {"TwoWriters", testTwoWriters}, {"OrderOfOthers", testOrderOfOthers},
+		{"EraseOfOthers", testEraseOfOthers},
 		{"VectorsOfOthers", testVectorsOfOthers}, {"VectorsRace", testVectorsRace},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, storage(t)) })
