@@ -55,7 +55,8 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 		return nil
 	}
 	e, through := s.pick(have, int64(docs))
-	hits.Unembedded = 1 - float64(through)/float64(docs)
+	missing := int64(docs) - through - int64(len(q.Exclude)) // what is excluded is mostly new, and not missed
+	hits.Unembedded = float64(max(missing, 0)) / float64(docs)
 	if through == 0 {
 		hits.Words = "no text has a vector yet"
 		return nil
