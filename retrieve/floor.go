@@ -9,7 +9,7 @@ const (
 	floorCosine = 1.1 // of the cosine, in deviations of unrelated texts of the model, among floorTexts texts
 	floorTexts  = 550 // among more, the nearest unrelated one comes nearer:
 	floorGrowth = .2  // by so much for e times as many
-	floorLeast  = .75
+	floorLeast  = .8  // among few
 	floorMost   = 1.6 // but nothing related is asked to be nearer than that
 	floorFar    = 1.3 // or it stands out: by so many times what the best of random ones would, in deviations
 	longQuery   = 12  // words from which on a query says more than it asks: its cosines are lower
@@ -26,7 +26,7 @@ type floors struct {
 // floorsOf returns the marks for a query among so many texts.
 func floorsOf(r *recipe, p *prior, q *query, texts int, f *fused) floors {
 	log := math.Log(float64(max(texts, 2)))
-	deviations := min(floorMost, max(floorLeast, r.floor+floorGrowth*(log-math.Log(floorTexts))))
+	deviations := min(floorMost, max(min(r.floor, floorLeast), r.floor+floorGrowth*(log-math.Log(floorTexts))))
 	fl := floors{words: min(floorCover*q.possible, floorWords*q.rare) * r.cover, cosine: float32(deviations) * p.apart}
 	fl.cosine = min(fl.cosine, f.cosineMean+f.cosDev*float32(floorFar*math.Sqrt(2*log)))
 	if q.asked > longQuery {

@@ -20,13 +20,14 @@ type recipe struct {
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
 	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
+	leastDev, fewDev      float32 // least deviation of words, of what they can give; and more among few documents, by their root
 	large                 halver
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large}
+		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
 }
 
 // fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries. Passes
@@ -76,6 +77,9 @@ func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, po
 	f.cosineMean, f.cosDev = f.moments(f.cosine)
 	f.spread(words)
 	f.wordsMean, f.wordsDev = f.moments(f.words)
+	if f.wordsDev > 0 {
+		f.wordsDev = max(f.wordsDev, (r.leastDev+r.fewDev/float32(math.Sqrt(float64(len(words)))))*possible)
+	}
 	f.add()
 	f.addBonus()
 }

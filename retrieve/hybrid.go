@@ -99,6 +99,8 @@ func (l *look) embed(ctx context.Context, known *priors, text string) {
 		l.err = err
 	case len(vectors) != 1 || len(vectors[0]) == 0:
 		l.err = errors.New("it gave no vector")
+	case len(vectors[0]) != len(prior.mean):
+		l.err = fmt.Errorf("it gave a vector of %d dimensions, and %d before", len(vectors[0]), len(prior.mean))
 	default:
 		l.vector = vectors[0]
 	}
@@ -137,7 +139,7 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	if codes.dim != len(l.vector) {
 		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
 	}
-	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aimOf(l.vector, codes.mean)}, nil
+	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: l.reading.prior.aim(l.vector, codes.mean)}, nil
 }
 
 // fuse joins words and vectors.

@@ -146,14 +146,6 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	}
 }
 
-func TestNothingRatherThanNoise(t *testing.T) {
-	e := newFake("m")
-	hits := ask(t, hybrid(t, fakeStore(someTexts, e), e), tool.Query{Text: "quantum chromodynamics"})
-	if hits.Total != 0 || len(hits.List) != 0 || !hits.Weak {
-		t.Errorf("noise is shown: %+v", hits)
-	}
-}
-
 // TestModelsAreNotMixed: the wanted model's vectors lie elsewhere, and it has but a part of the documents.
 func TestModelsAreNotMixed(t *testing.T) {
 	wanted, old := newFake("wanted"), newFake("old")
