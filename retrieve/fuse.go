@@ -27,7 +27,7 @@ type recipe struct {
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
+		cover: .6, session: .4, speaker: 1, day: 3, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
 }
 
 // fused holds the dense columns of a fusion, by number less one. They are reused and hold rubbish between queries. Passes

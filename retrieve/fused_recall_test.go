@@ -25,7 +25,7 @@ var fusedRecalls = []fusedRecall{
 	{file: "madial_zh", want: [4]float64{0, 51, 61, 72}}, {file: "dmr_a", pooled: true, want: [4]float64{0, 31, 38, 46}},
 	{file: "letta_facts", want: [4]float64{0, 98}}, {file: "xquad_en", want: [4]float64{0, 98.5}}, {file: "cmrc_zh", want: [4]float64{0, 99}},
 	{file: "xquad_en", docs: "xquad_es", want: [4]float64{0, 93}}, {file: "xquad_en", docs: "xquad_hi", want: [4]float64{0, 93}},
-	{file: "memdaily_zh_a", want: [4]float64{0, 97}}, {file: "memdaily_zh_a", pooled: true},
+	{file: "memdaily_zh_a", want: [4]float64{0, 96}}, {file: "memdaily_zh_a", pooled: true},
 }
 
 // TestFusedRecall measures search by words and vectors with the built-in encoder. It runs with MEMGPT_LONG=1; the vectors

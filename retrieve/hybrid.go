@@ -30,6 +30,7 @@ type sight struct {
 	codes  *codes
 	layout *layout
 	aim    *aim
+	strict *aim // for the floor
 }
 
 // look is the embedding of a query under way.
@@ -139,7 +140,8 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	if codes.dim != len(l.vector) {
 		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
 	}
-	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: l.reading.prior.aim(l.vector, codes.mean)}, nil
+	aim, strict := l.reading.prior.aim(l.vector, codes.mean)
+	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aim, strict: strict}, nil
 }
 
 // fuse joins words and vectors.
@@ -160,10 +162,10 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		}
 	}
 	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
-	if !fl.clears(b.score, f.cosine, w.pass.passes) {
+	if !fl.clears(b.score, f, si, w.pass.passes) {
 		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
 	}
-	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine }
+	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine || f.extras.within(i) }
 	return verdict{score: f.total, match: match, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}, nil
 }
 
@@ -246,6 +248,11 @@ func (e *extras) of(i int) (speaker, day float32) {
 		day = e.recipe.day * float32(e.dates.boost(e.meta.Time[i]))
 	}
 	return speaker, day
+}
+
+// within reports whether a document is of a time that the query names, or nearly so.
+func (e *extras) within(i int) bool {
+	return len(e.dates) > 0 && e.meta.Time[i] != store.NoTime && e.dates.boost(e.meta.Time[i]) >= .5
 }
 
 // spans returns the stretches of time that the query names.

@@ -113,14 +113,21 @@ func meanVector(vectors [][]float32) []float32 {
 
 // aim returns what a query's vector aims at: less the owner's mean, and less what is only its language. Without the latter,
 // texts in the language of the query stand before better ones in another, and a query in another language than all texts
-// seems far from each.
-func (p *prior) aim(v, mean []float32) *aim {
-	own := aimOf(mean, p.mean).v // which way the owner's texts lie from those of all
-	neutral := make([]float32, len(v))
+// seems far from each. The strict aim lacks also what the query has in common with all of the owner's texts: what is near
+// to that is near for a reason of its own.
+func (p *prior) aim(v, mean []float32) (wide, strict *aim) {
+	zero := make([]float32, len(v))
+	own := without(aimOf(mean, p.mean).v, p.language) // which way the owner's texts lie from those of all
+	q := make([]float32, len(v))
 	for i := range v {
-		neutral[i] = v[i] - mean[i]
+		q[i] = v[i] - mean[i]
 	}
-	return aimOf(without(without(neutral, p.language), without(own, p.language)), make([]float32, len(v)))
+	q = without(q, p.language)
+	strict = aimOf(without(q, own), zero)
+	if dot(q, own) < 0 {
+		return strict, strict
+	}
+	return aimOf(q, zero), strict
 }
 
 // without takes the part of v along a way out.
