@@ -14,7 +14,7 @@ import (
 const (
 	exactVectors = 2000 // up to here an owner's vectors are kept whole, over it as sign codes
 	sampled      = 4096 // documents whose vectors the mean is taken from
-	pull         = 8    // vectors that the model's prior counts for in the mean, so that a few texts don't cancel themselves out
+	pull         = 64   // vectors that the model's prior counts for in the mean, so that a few texts don't cancel themselves out
 )
 
 // codes are the vectors of one owner by one model, as a search compares them: less their mean, since the vectors of a

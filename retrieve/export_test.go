@@ -15,11 +15,5 @@ func (s *Searcher) Tune(name string, value float64) {
 // Reset sets the constants as they are.
 func (s *Searcher) Reset() { s.recipe = defaultRecipe() }
 
-// Apart returns how far a model's vectors of unrelated texts lie apart.
-func Apart(vectors [][]float32) float32 { return priorOf(vectors).apart }
-
-// PlainTexts are the texts that a model's prior is made of.
-func PlainTexts() []string { return plainTexts }
-
 // Held returns how many bytes are kept of owners.
 func (s *Searcher) Held() int64 { return s.shelf.total }

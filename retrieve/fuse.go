@@ -21,13 +21,14 @@ type recipe struct {
 	day                   float32 // for messages of the time that the query names
 	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
 	noFloor               bool    // all are hits
+	leastDev, fewDev      float32 // least deviation of words, of what they can give; and more among few documents, by their root
 	large                 halver
 }
 
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 1, floor: floorCosine, large: large}
+		cover: .6, session: .4, speaker: 1, day: 3, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
 }
 
 // Parts names the parts of the ranking that Config.Off takes.
@@ -99,6 +100,9 @@ func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, po
 	f.cosineMean, f.cosDev = f.moments(f.cosine)
 	f.spread(words)
 	f.wordsMean, f.wordsDev = f.moments(f.words)
+	if f.wordsDev > 0 {
+		f.wordsDev = max(f.wordsDev, (r.leastDev+r.fewDev/float32(math.Sqrt(float64(len(words)))))*possible)
+	}
 	f.add()
 	f.addBonus()
 }

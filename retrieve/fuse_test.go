@@ -139,7 +139,7 @@ func naiveFuse(r *recipe, list []said, possible float64, named map[uint32]bool) 
 		}
 		return out
 	}
-	z := func(x []float64, counts func(int) bool) []float64 {
+	z := func(x []float64, least float64, counts func(int) bool) []float64 {
 		sum, squares, m := 0., 0., 0.
 		for i := range x {
 			if counts(i) {
@@ -150,7 +150,7 @@ func naiveFuse(r *recipe, list []said, possible float64, named map[uint32]bool) 
 		dev := math.Sqrt(math.Max(0, squares/m-sum/m*sum/m))
 		for i := range x {
 			if dev > 0 {
-				out[i] = (x[i] - sum/m) / dev
+				out[i] = (x[i] - sum/m) / math.Max(dev, least)
 			}
 		}
 		return out
@@ -159,13 +159,14 @@ func naiveFuse(r *recipe, list []said, possible float64, named map[uint32]bool) 
 		cos[i] = float64(s.cosine)
 	}
 	has := func(i int) bool { return live(i) && list[i].cosine != noVector }
-	zc := z(cos, has)
+	zc := z(cos, 0, has)
 	for i := range zc {
 		if !has(i) {
 			zc[i] = 0
 		}
 	}
-	zc, zw := around(zc, r.cosineNear, r.cosineFar), z(around(words, r.wordsNear, r.wordsFar), live)
+	least := (float64(r.leastDev) + float64(r.fewDev)/math.Sqrt(float64(n))) * possible
+	zc, zw := around(zc, r.cosineNear, r.cosineFar), z(around(words, r.wordsNear, r.wordsFar), least, live)
 	y := make([]float64, n)
 	for i := range y {
 		y[i] = zw[i] + (float64(r.vectors)+float64(r.uncovered)*(1-cover))*zc[i]

@@ -30,6 +30,7 @@ type sight struct {
 	codes  *codes
 	layout *layout
 	aim    *aim
+	strict *aim // for the floor
 }
 
 // look is the embedding of a query under way.
@@ -100,6 +101,8 @@ func (l *look) embed(ctx context.Context, known *priors, text string) {
 		l.err = err
 	case len(vectors) != 1 || len(vectors[0]) == 0:
 		l.err = errors.New("it gave no vector")
+	case len(vectors[0]) != len(prior.mean):
+		l.err = fmt.Errorf("it gave a vector of %d dimensions, and %d before", len(vectors[0]), len(prior.mean))
 	default:
 		l.vector = vectors[0]
 	}
@@ -138,7 +141,8 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	if codes.dim != len(l.vector) {
 		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
 	}
-	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aimOf(l.vector, codes.mean)}, nil
+	aim, strict := l.reading.prior.aim(l.vector, codes.mean)
+	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aim, strict: strict}, nil
 }
 
 // fuse joins words and vectors.
@@ -163,10 +167,10 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		return verdict{score: f.total, match: func(int) bool { return true }, parts: parts}, nil
 	}
 	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
-	if !fl.clears(b.score, f.cosine, w.pass.passes) {
+	if !fl.clears(b.score, f, si, w.pass.passes) {
 		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
 	}
-	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine }
+	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine || f.extras.within(i) }
 	return verdict{score: f.total, match: match, parts: parts}, nil
 }
 
@@ -249,6 +253,11 @@ func (e *extras) of(i int) (speaker, day float32) {
 		day = e.recipe.day * float32(e.dates.boost(e.meta.Time[i]))
 	}
 	return speaker, day
+}
+
+// within reports whether a document is of a time that the query names, or nearly so.
+func (e *extras) within(i int) bool {
+	return len(e.dates) > 0 && e.meta.Time[i] != store.NoTime && e.dates.boost(e.meta.Time[i]) >= .5
 }
 
 // spans returns the stretches of time that the query names.

@@ -146,14 +146,6 @@ func TestMeaningFindsWhatWordsDoNot(t *testing.T) {
 	}
 }
 
-func TestNothingRatherThanNoise(t *testing.T) {
-	e := newFake("m")
-	hits := ask(t, hybrid(t, fakeStore(someTexts, e), e), tool.Query{Text: "quantum chromodynamics"})
-	if hits.Total != 0 || len(hits.List) != 0 || !hits.Weak {
-		t.Errorf("noise is shown: %+v", hits)
-	}
-}
-
 // TestModelsAreNotMixed: the wanted model's vectors lie elsewhere, and it has but a part of the documents.
 func TestModelsAreNotMixed(t *testing.T) {
 	wanted, old := newFake("wanted"), newFake("old")
@@ -216,8 +208,10 @@ func TestFiltersComeBeforeTheCut(t *testing.T) {
 		en := message(i+1, "noise", noon)
 		en.Message.Role = memgpt.RoleAssistant
 		place(en, near)
-		en.ID += "x"
-		place(en, e.vector(fmt.Sprint("things number", i)))
+		for k := range 2 {
+			en.ID += "x"
+			place(en, e.vector(fmt.Sprintf("topic%d matter%d", i%50, i%77+k)))
+		}
 	}
 	wanted := message(77_777, "dog at the lake", noon.Add(time.Hour))
 	wanted.Thread = "conv-other"
@@ -406,5 +400,9 @@ func TestSpeakerAndDate(t *testing.T) {
 		if hits := ask(t, s, tool.Query{Text: "the invoice of yesterday", Now: now}); hits.List[0].ID != want {
 			t.Errorf("yesterday before %v: %+v, want %s", now, hits.List, want)
 		}
+	}
+	// A date alone is enough.
+	if hits := ask(t, s, tool.Query{Text: "what happened yesterday?", Now: noon.Add((7 - 40 + 1) * 24 * time.Hour), Size: 30}); !slices.ContainsFunc(hits.List, func(h tool.Hit) bool { return h.ID == "message-8" }) {
+		t.Errorf("yesterday: %+v", hits)
 	}
 }
