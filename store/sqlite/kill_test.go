@@ -357,12 +357,18 @@ func checkMigrated(t *testing.T, path string, old bool) {
 	if old {
 		checkOld(t, s, 0)
 	}
-	r, err := s.writer.one("SELECT count(*), (SELECT count(*) FROM pragma_table_info('owners') WHERE name = 'extra') FROM extra")
-	if err != nil || r.int(0) != 20000 || r.int(1) != 1 {
-		t.Errorf("the migration was done in part: %v, %v", r, err)
-	}
-	if n, err := schemaNumber(s.writer); err != nil || n != int64(len(ms)) {
-		t.Errorf("the schema has version %d, error %v", n, err)
+	err = s.read(t.Context(), "", func(c *conn) error {
+		r, err := c.one("SELECT count(*), (SELECT count(*) FROM pragma_table_info('owners') WHERE name = 'extra') FROM extra")
+		if err != nil || r.int(0) != 20000 || r.int(1) != 1 {
+			t.Errorf("the migration was done in part: %v, %v", r, err)
+		}
+		if n, err := schemaNumber(c); err != nil || n != int64(len(ms)) {
+			t.Errorf("the schema has version %d, error %v", n, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 
