@@ -91,7 +91,8 @@ type Index interface {
 	// Embedded returns, by model, the number up to which an owner's documents have vectors.
 	Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error)
 	// Vectors yields a model's vectors of the owner's documents with numbers over after, in the order of documents and
-	// pieces. Data is valid until yield returns; yield returns false to stop.
+	// pieces. Data is valid until yield returns; yield returns false to stop, and may use the store. CodeConflict says that
+	// the vectors were dropped meanwhile.
 	Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(Vector) bool) error
 	// VectorsOf yields those of the documents with the numbers, which ascend.
 	VectorsOf(ctx context.Context, tenant, owner, model string, docs []int64, yield func(Vector) bool) error
@@ -109,7 +110,8 @@ type Vector struct {
 
 // Vectors are the vectors of all of an owner's documents with numbers over After, up to Through: a commit of them moves
 // the owner's cursor for the model, which must stand at After (else CodeConflict). So no vector is lost or doubled,
-// whoever embeds and wherever it is interrupted.
+// whoever embeds and wherever it is interrupted. Through must be over After, and owner and model must have names; else it
+// is CodeInvalid.
 type Vectors struct {
 	Tenant, Owner, Model string
 	After, Through       int64
@@ -233,7 +235,7 @@ type Commit struct {
 	Docs     []Doc
 	DeadDocs []DocRef // out of results from now on
 	Vectors  []Vectors
-	Unembed  []OwnerModel   // vectors of an owner to be dropped, with their cursor
+	Unembed  []OwnerModel   // vectors of an owner to be dropped, with their cursor, before Vectors are stored
 	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
 	Consume  []string       // IDs of events that are done with
 	Turns    []memgpt.Turn  // inserted, or replaced by ID
