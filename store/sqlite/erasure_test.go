@@ -161,7 +161,10 @@ func TestEraseFreeSpace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.db")
 	newThread(t, path)
 	s := openAt(t, Config{Path: path, Unsafe: true})
-	if err := s.writer.script("PRAGMA secure_delete = off"); err != nil {
+	s.token <- struct{}{}
+	err := s.writer.script("PRAGMA secure_delete = off")
+	s.release()
+	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range 30 {
@@ -169,11 +172,12 @@ func TestEraseFreeSpace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.writer.script("DELETE FROM entries WHERE no & 0xffffffff = 8"); err != nil {
-		t.Fatal(err)
-	}
-	if r, err := s.writer.one(sqlCheckpoint); err != nil || r.int(0) != 0 {
-		t.Fatalf("%v %v", r, err)
+	s.token <- struct{}{}
+	err = s.writer.script("DELETE FROM entries WHERE no & 0xffffffff = 8")
+	r, err2 := s.writer.one(sqlCheckpoint)
+	s.release()
+	if err != nil || err2 != nil || r.int(0) != 0 {
+		t.Fatalf("%v %v %v", err, err2, r)
 	}
 	text := secrets(8)[0] + ` \"and\"` // as the log has it, not the index
 	if len(findBytes(t, path, text)) == 0 {

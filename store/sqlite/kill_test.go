@@ -354,6 +354,8 @@ func checkMigrated(t *testing.T, path string, old bool) {
 	}
 	s := openAt(t, Config{Path: path, migrations: ms})
 	checkIntegrity(t, s)
+	s.token <- struct{}{} // the background looks for work at first
+	defer s.release()
 	if old {
 		checkOld(t, s, 0)
 	}

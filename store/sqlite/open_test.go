@@ -44,7 +44,9 @@ func TestOpenFiles(t *testing.T) {
 func TestPragmas(t *testing.T) {
 	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "m.db")})
 	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "secure_delete": "1", "busy_timeout": "10000"} {
+		s.token <- struct{}{}
 		r, err := s.writer.one("PRAGMA " + pragma)
+		s.release()
 		if err != nil || fmt.Sprint(r[0]) != want {
 			t.Errorf("%s is %v, want %s, error %v", pragma, r, want, err)
 		}

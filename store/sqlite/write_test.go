@@ -68,16 +68,18 @@ func TestFull(t *testing.T) {
 		}
 		agents[i].Version = 1
 	}
+	s.token <- struct{}{}
 	r, err := s.writer.one("PRAGMA page_count")
+	s.release()
 	if err != nil {
 		t.Fatal(err)
 	}
 	pages := r.int(0)
 	for round, limit := range []int64{pages + 2, 1 << 30} {
+		s.token <- struct{}{}
 		if _, err := s.writer.one(fmt.Sprint("PRAGMA max_page_count = ", limit)); err != nil {
 			t.Fatal(err)
 		}
-		s.token <- struct{}{}
 		var wg sync.WaitGroup
 		errs := make([]error, n)
 		for i := range n {
