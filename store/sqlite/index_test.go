@@ -150,7 +150,9 @@ func checkSizes(t *testing.T, s *Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.token <- struct{}{}
 	r, err := s.writer.one("SELECT count(*), sum(length(data)), (SELECT count(*) FROM docs), (SELECT sum(length(terms)) FROM docs), max(length(data)) FROM postings")
+	s.release()
 	if err != nil {
 		t.Fatal(err)
 	}
