@@ -121,6 +121,11 @@ func TestGrowthEqualsRebuild(t *testing.T) {
 			t.Fatalf("%d vectors are kept as signs: %v", through, signs)
 		}
 	}
+	if whole, err := r.grown(t.Context(), nil, 100); err != nil {
+		t.Error(err)
+	} else if smaller, err := r.grown(t.Context(), whole, 10); err != nil || len(smaller.doc) != 10 {
+		t.Errorf("after whole vectors were dropped there are %d, %v", len(smaller.doc), err)
+	}
 	if smaller, err := r.grown(t.Context(), grown, 10); err != nil || len(smaller.doc) != 10 {
 		t.Errorf("after vectors were dropped there are %v, %v", smaller, err)
 	}

@@ -1,6 +1,7 @@
-// Package retrieve finds texts again. It owns the analysis of text into terms and word search over the inverted index
-// that a store keeps: scoring (BM25), filters, pages. It stores nothing and writes nothing: postings, statistics and
-// originals come from the store through the contracts of package store.
+// Package retrieve finds texts again. It owns the analysis of text into terms, search by words over the inverted index
+// that a store keeps (BM25), search by vectors, and how both are fused: filters, pages, a floor under which nothing is a
+// hit. It stores nothing and writes nothing: postings, statistics, vectors and originals come from the store through the
+// contracts of package store. docs/retrieval.md has the formula and what it was measured to reach.
 //
 // Terms live in one space of strings; the first byte says what kind a term is:
 //

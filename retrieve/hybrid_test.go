@@ -232,6 +232,9 @@ func TestFiltersComeBeforeTheCut(t *testing.T) {
 		if hits := ask(t, s, c.q); hits.Total != 1 || hits.List[0].ID != c.want {
 			t.Errorf("by %s: %d found, %+v", name, hits.Total, hits.List)
 		}
+		if !slices.Contains(m.asked, o.numbers[c.want]) {
+			t.Errorf("by %s: the wanted is not compared by its true vector", name)
+		}
 	}
 	if hits := ask(t, s, tool.Query{Text: "cat"}); hits.Total < 10_000 {
 		t.Errorf("without a filter %d are found", hits.Total)
@@ -250,6 +253,22 @@ func TestDeadTextsNeverAppear(t *testing.T) {
 		hits := ask(t, s, tool.Query{Text: q, Size: 100})
 		if slices.ContainsFunc(hits.List, func(h tool.Hit) bool { return h.ID == "message-1" }) {
 			t.Errorf("%q finds what is dead", q)
+		}
+	}
+}
+
+// TestTheDeadGiveNothing: a dead message lends its neighbours no score.
+func TestTheDeadGiveNothing(t *testing.T) {
+	e := newFake("m")
+	m := newMemIndex()
+	for i, text := range someTexts {
+		m.addEntry(message(i+1, text, noon.Add(time.Duration(i)*time.Minute)))
+	}
+	m.embedAll(e, someTexts)
+	m.kill("message-4")
+	for _, h := range ask(t, hybrid(t, m, e), tool.Query{Text: "tomatoes garden doctor", Explain: true, Size: 20}).List {
+		if words, around := h.Parts[0].Value, h.Parts[1].Value; h.ID == "message-5" && (words != 0 || around > 3) || h.ID == "message-3" && around != words {
+			t.Errorf("%s has %v by words, %v with neighbours", h.ID, words, around)
 		}
 	}
 }

@@ -18,7 +18,8 @@ import (
 type memIndex struct {
 	analyzer *retrieve.Analyzer
 	owners   map[[2]string]*memOwner
-	block    int // postings a block
+	block    int     // postings a block
+	asked    []int64 // what VectorsOf was asked for last
 	commits  []store.Commit
 }
 
@@ -181,6 +182,7 @@ func (m *memIndex) Vectors(_ context.Context, tenant, owner, model string, after
 }
 
 func (m *memIndex) VectorsOf(_ context.Context, tenant, owner, model string, docs []int64, yield func(store.Vector) bool) error {
+	m.asked = docs
 	for _, v := range m.owner(tenant, owner).vectors[model] {
 		if _, found := slices.BinarySearch(docs, v.Doc); found && !yield(v) {
 			return nil

@@ -80,6 +80,10 @@ const defaultSize = 5
 // first by BM25; among equals the newer stands first, then the one stored later. A text that holds a quoted phrase, or
 // the whole query, verbatim stands before all others.
 //
+// Where an embedder is configured and the owner's texts have vectors of it, meaning counts too, and a query that nothing
+// is near enough to finds nothing (Hits.Weak). Where the embedder fails or is slow, words alone decide, and Hits.Words says
+// why: a query is never an error for want of vectors.
+//
 // Without text, or with stop words alone beside a filter, it lists what passes, the newest first. What has no time does
 // not pass a filter of time; what has no role, conversation or tag passes no filter of those. An empty list is no filter. Any text is a valid query.
 func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
