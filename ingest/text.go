@@ -48,7 +48,6 @@ type cutting struct {
 	fence  string
 
 	path []title
-	last byte // of the text; 0 before it begins
 	time time.Time
 	tags []string
 }

@@ -205,7 +205,7 @@ func (x *Indexer) texts(ctx context.Context, o store.Backlog, meta *store.Meta, 
 		return nil, err
 	}
 	for i := range entries {
-		said[entries[i].ID] = entries[i].Message.Said()
+		said[entries[i].ID] = embedded(&entries[i].Message)
 	}
 	archive, err := x.cfg.Store.Passages(ctx, o.Tenant, o.Owner, passages)
 	if err != nil {
@@ -219,6 +219,15 @@ func (x *Indexer) texts(ctx context.Context, o store.Backlog, meta *store.Meta, 
 		texts[i] = said[id]
 	}
 	return texts, nil
+}
+
+// embedded is the text of a message that gets a vector: who said it is part of what it means.
+func embedded(m *memgpt.Message) string {
+	text := m.Said()
+	if m.Author == "" || strings.TrimSpace(text) == "" {
+		return text
+	}
+	return m.Author + ": " + text
 }
 
 // others names an owner's vectors of other models.

@@ -3,7 +3,10 @@ package retrieve
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
+
+	"memgpt"
 )
 
 func TestPackedVectors(t *testing.T) {
@@ -46,4 +49,19 @@ func cosine(a, b []float32) float64 {
 		bb += float64(b[i]) * float64(b[i])
 	}
 	return dot / math.Sqrt(aa*bb)
+}
+
+func TestEmbeddedNamesTheAuthor(t *testing.T) {
+	m := memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "I adopted a dog")
+	if got := embedded(&m); got != "I adopted a dog" {
+		t.Error(got)
+	}
+	m.Author = "Caroline"
+	if got := embedded(&m); got != "Caroline: I adopted a dog" {
+		t.Error(got)
+	}
+	m.Parts = memgpt.Parts{memgpt.Text{Text: " \n"}}
+	if got := embedded(&m); strings.TrimSpace(got) != "" {
+		t.Errorf("%q is embedded of a message without text", got)
+	}
 }

@@ -72,11 +72,11 @@ func knownIn(text string) []knownDate {
 // dateBeside returns the readings of the first date behind the word, else of the last one before it, if nothing of
 // another matter stands between.
 func dateBeside(head, tail string) []date {
-	for _, f := range datesIn(tail) {
+	if all := datesIn(tail); len(all) > 0 {
+		f := all[0]
 		if gap := tail[:f.start]; len(gap) <= farKnown && !knownOther.MatchString(gap) && !knownWords.MatchString(gap) {
 			return f.dates()
 		}
-		break
 	}
 	if all := datesIn(head); len(all) > 0 {
 		if f := all[len(all)-1]; knownBefore.MatchString(head[f.end:]) {

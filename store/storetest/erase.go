@@ -196,7 +196,6 @@ func testEraseWhole(e *env) {
 	m := e.entry(second, 1, "of the second")
 	e.commit(&store.Commit{Entries: []memgpt.Entry{m}, Docs: []store.Doc{{Owner: "a1", ID: m.ID, Kind: memgpt.KindMessage, Thread: second.ID, Length: 1,
 		Terms: []store.TermCount{{Term: "second", N: 1}}}}})
-	theirs := other.all(e)
 	d.thread = must(e.s.Thread(e.ctx, "", d.thread.ID))(e)
 	e.erase(&store.Erasure{GoneThreads: []memgpt.Thread{d.thread}})
 	_, err := e.s.Thread(e.ctx, "", d.thread.ID)
@@ -215,7 +214,7 @@ func testEraseWhole(e *env) {
 	third := e.thread(other.agent, "third") // must not be taken for the one that went
 	e.same("entries after a new conversation", len(e.entries(store.EntryRange{Thread: d.thread.ID})), 0)
 	e.same("entries of the new one", len(e.entries(store.EntryRange{Thread: third.ID})), 0)
-	theirs = other.all(e)
+	theirs := other.all(e)
 	block := must(e.s.Blocks(e.ctx, "", []string{d.block.ID}))(e)
 	e.erase(&store.Erasure{GoneAgents: []memgpt.Agent{must(e.s.Agent(e.ctx, "", "a1"))(e)}, GoneBlocks: block})
 	_, err = e.s.AgentNamed(e.ctx, "", "a1")
