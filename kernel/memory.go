@@ -121,6 +121,9 @@ func (m *memory) cause() memgpt.Cause {
 func (m *memory) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
 	r := m.run
 	q.Tenant, q.Owner, q.Zone, q.Now = r.st.Thread.Tenant, r.st.Agent.ID, r.zone, m.Now()
+	for i := range r.st.Blocks {
+		q.Known = append(q.Known, r.st.Blocks[i].Value)
+	}
 	for i := range r.st.Queue {
 		if e := &r.st.Queue[i]; e.Turn == r.turn.ID {
 			q.Exclude = append(q.Exclude, e.ID)

@@ -269,7 +269,11 @@ func (s *Searcher) spans(w *wanted) spans {
 	if w.Zone != nil {
 		now = now.In(w.Zone)
 	}
-	return findSpans(w.Text, now, nil)
+	var known []knownDate
+	if text, _ := plainDates(w.Text, maxDateText); len(w.Known) > 0 && knownWords.MatchString(text) {
+		known = knownDates(w.Known...)
+	}
+	return findSpans(w.Text, now, known)
 }
 
 // maxAuthors bounds the names that a query is searched for.

@@ -420,6 +420,15 @@ func TestSpeakerAndDate(t *testing.T) {
 			t.Errorf("yesterday before %v: %+v, want %s", now, hits.List, want)
 		}
 	}
+	for i, want := range map[int]string{7: "message-8", 17: "message-18"} {
+		day := noon.Add(time.Duration(i-40) * 24 * time.Hour).Format("January 2")
+		for text, block := range map[string]string{"the invoice on my birthday": "Likes tea.\nBirthday: " + day + ".",
+			"结婚纪念日的 invoice": "Their wedding anniversary is on " + day} {
+			if hits := ask(t, s, tool.Query{Text: text, Now: noon, Known: []string{"nothing", block}}); hits.List[0].ID != want {
+				t.Errorf("%s, where a block says %q: %+v, want %s", text, block, hits.List, want)
+			}
+		}
+	}
 	// A date alone is enough.
 	if hits := ask(t, s, tool.Query{Text: "what happened yesterday?", Now: noon.Add((7 - 40 + 1) * 24 * time.Hour), Size: 30}); !slices.ContainsFunc(hits.List, func(h tool.Hit) bool { return h.ID == "message-8" }) {
 		t.Errorf("yesterday: %+v", hits)

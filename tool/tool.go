@@ -118,6 +118,7 @@ type Query struct {
 	Size    int              // hits a page
 	Zone    *time.Location
 	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
+	Known   []string  // texts that may say when "my birthday" is: blocks of working context
 	Context int       // turns to bring along before and after each message
 	Explain bool      // bring the parts of each score along
 }
