@@ -9,6 +9,7 @@ import (
 
 	"memgpt"
 	"memgpt/kernel"
+	"memgpt/store"
 	"memgpt/tool"
 )
 
@@ -33,8 +34,38 @@ func (r *runner) growth(ctx context.Context) (err error) {
 			r.note("a log of %d messages was not filled in time", n)
 			return nil
 		}
+		if err := r.settle(ctx, t); err != nil {
+			return err
+		}
 		if err := r.at(ctx, t, n); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// How settle tells that an index rests: it stays as it is for some looks.
+const (
+	settleLooks = 4
+	settleEvery = 150 * time.Millisecond
+	settleMost  = 2 * time.Minute
+)
+
+// settle waits until the index has taken in what a fill left behind: a log that grows by talk is never that far behind.
+func (r *runner) settle(ctx context.Context, t *talker) error {
+	began, before, same := r.cfg.Now(), store.Sizes{}, 0
+	for same < settleLooks && r.since(began) < settleMost && !r.late(lateGrowth) {
+		now, err := t.g.Store.Sizes(ctx, "", t.agent.ID)
+		if err != nil {
+			return err
+		}
+		if same++; now != before {
+			before, same = now, 0
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(settleEvery):
 		}
 	}
 	return nil
