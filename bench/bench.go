@@ -19,7 +19,7 @@ import (
 	"memgpt/tool"
 )
 
-// Config wires a run. All fields must be set but Now, Slow, Startup and Note.
+// Config wires a run. All fields must be set but Now, Slow, Startup, Behind and Note.
 type Config struct {
 	Quick bool             // fewer and smaller measurements, see sizes
 	Now   func() time.Time // nil is time.Now
@@ -35,6 +35,9 @@ type Config struct {
 	Startup func(ctx context.Context, s *Site) error
 	// Slow starts a server in another process that holds its first n requests. Nil leaves the figure out.
 	Slow func(ctx context.Context, n int) (*Slow, error)
+	// Behind starts what makes the vectors of a site's texts behind its work, and returns how to end it. Nil leaves the
+	// figure out.
+	Behind func(ctx context.Context, s *Site, busy func() bool) (stop func() error, err error)
 	// Note is told what is being done; nil drops it.
 	Note func(text string)
 }
@@ -70,6 +73,8 @@ type sizes struct {
 	rate     time.Duration // for each of them
 	waiting  int           // agents at once
 	lengths  []int         // of the log, in messages
+	behind   int           // turns of steps with the making of vectors behind them, and without
+	hurry    time.Duration // by which their times are divided, for tests; 0 is 1
 	steps    int           // at each length
 	searches int           // at each length
 	budget   time.Duration // what does not fit is left out, see late; 0 is no bound
@@ -78,11 +83,13 @@ type sizes struct {
 func sizesOf(quick bool) sizes {
 	if quick {
 		return sizes{pairs: 1000, starts: 9, rates: []int{1, 16, 256}, rate: 800 * time.Millisecond, waiting: 500,
-			lengths: []int{1_000, 10_000, 100_000}, steps: 60, searches: 60, budget: 32 * time.Second}
+			lengths: []int{1_000, 10_000, 100_000}, behind: 1, steps: 60, searches: 60, budget: 32 * time.Second}
 	}
 	return sizes{pairs: 3000, starts: 31, rates: []int{1, 16, 256}, rate: 5 * time.Second, waiting: 10_000,
-		lengths: []int{1_000, 10_000, 100_000, 1_000_000}, steps: 500, searches: 300}
+		lengths: []int{1_000, 10_000, 100_000, 1_000_000}, behind: 6, steps: 500, searches: 300}
 }
+
+func (s sizes) share(d time.Duration) time.Duration { return d / max(s.hurry, 1) }
 
 // runner is a run under way.
 type runner struct {
@@ -113,6 +120,7 @@ func run(ctx context.Context, cfg Config, size sizes) (*Report, error) {
 	}{
 		{"the cost of a step", r.steps},
 		{"steps per second", r.throughput},
+		{"steps while vectors are made", r.behind},
 		{"waiting agents", r.waiting},
 		{"the growth of the log", r.growth},
 	} {

@@ -33,7 +33,36 @@ import (
 func wired(tb testing.TB) Config {
 	return Config{Open: openSite(tb), Kernel: newKernel, Model: scripted, Slow: slow,
 		NewID:   func(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) },
-		Startup: func(context.Context, *Site) error { return nil }}
+		Startup: func(context.Context, *Site) error { return nil },
+		Behind:  behind}
+}
+
+// toy is an encoder of one dimension.
+type toy struct{}
+
+func (toy) Model() string { return "toy" }
+
+func (toy) Embed(_ context.Context, list []string, _ bool) ([][]float32, error) {
+	out := make([][]float32, len(list))
+	for i := range out {
+		out[i] = []float32{1}
+	}
+	return out, nil
+}
+
+// behind makes all vectors at the start and at the end.
+func behind(ctx context.Context, s *Site, busy func() bool) (func() error, error) {
+	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s.Store, Embedder: toy{}, Busy: busy})
+	if err != nil {
+		return nil, err
+	}
+	all := func() error {
+		for more := true; more && err == nil; {
+			_, more, err = x.Some(ctx, "", "")
+		}
+		return err
+	}
+	return all, all()
 }
 
 func openSite(tb testing.TB) func(context.Context) (*Site, error) {
@@ -104,7 +133,7 @@ func slow(_ context.Context, n int) (*Slow, error) {
 }
 
 // small are sizes that end in a second.
-var small = sizes{pairs: 20, starts: 2, rates: []int{1, 3}, rate: 20 * time.Millisecond, waiting: 60, lengths: []int{100, 300}, steps: 10, searches: 10}
+var small = sizes{pairs: 20, starts: 2, rates: []int{1, 3}, rate: 20 * time.Millisecond, waiting: 60, behind: 2, hurry: 100, lengths: []int{100, 300}, steps: 10, searches: 10}
 
 // TestReport runs every measurement, small, and checks that each figure is there and can be true.
 func TestReport(t *testing.T) {
@@ -139,6 +168,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"step_median_ms", "commit_pair_median_ms", "step_over_commit_ratio", "startup_ms", "rss_mb",
+		"step_indexing_ratio", "step_indexing_texts",
 		"waiting_rss_mb", "seconds"} {
 		if n, ok := got[key].(float64); !ok || n <= 0 {
 			t.Errorf("%s is %v", key, got[key])
@@ -187,8 +217,8 @@ func TestBudget(t *testing.T) {
 	if len(rep.StepByLog) != 0 || rep.Ratio <= 0 || len(rep.StepsPerSecond) != 2 {
 		t.Errorf("%+v", rep)
 	}
-	for i, want := range []string{"are of 60 instead of 1000000", "waiting agents were not measured", "log of 100 messages"} {
-		if len(rep.Notes) != 3 || !strings.Contains(rep.Notes[i], want) {
+	for i, want := range []string{"are of 60 instead of 1000000", "making of vectors", "waiting agents were not measured", "log of 100 messages"} {
+		if len(rep.Notes) != 4 || !strings.Contains(rep.Notes[i], want) {
 			t.Fatalf("note %d of %q, want %q", i, rep.Notes, want)
 		}
 	}

@@ -19,7 +19,9 @@ type Report struct {
 	PairMS         float64            `json:"commit_pair_median_ms"`
 	StartupMS      float64            `json:"startup_ms"` // of a process that opens a store and reads from it
 	StepsPerSecond map[string]float64 `json:"steps_per_second"`
-	RSS            float64            `json:"rss_mb"` // resident, with a store open and one conversation idle
+	BehindRatio    float64            `json:"step_indexing_ratio"` // a step while vectors are made behind it, by one alone
+	Embedded       int64              `json:"step_indexing_texts"` // texts that got their vector meanwhile
+	RSS            float64            `json:"rss_mb"`              // resident, with a store open and one conversation idle
 
 	Waiting       int     `json:"waiting_agents"` // that waited for a slow model at once, at a window of 4,096
 	WaitingRSS    float64 `json:"waiting_rss_mb"` // of the whole process while they did
@@ -55,6 +57,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, n := range keys(r.StepsPerSecond) {
 		row("steps a second, agents: "+n, "%.0f", r.StepsPerSecond[n])
+	}
+	if r.BehindRatio > 0 {
+		row("step while vectors are made / alone", "%.2f (%d texts got one)", r.BehindRatio, r.Embedded)
 	}
 	row("memory, idle", "%.0f MiB", r.RSS)
 	if r.Waiting > 0 {

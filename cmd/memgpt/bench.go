@@ -70,7 +70,7 @@ func (a *app) benchmark(ctx context.Context, dir, profile string, quick bool) (r
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	return bench.Run(ctx, bench.Config{Quick: quick, NewID: newID, Open: benchSites(dir), Kernel: newKernel, Model: benchModel,
-		Startup: a.benchStartup, Slow: startSlow, Note: func(text string) { a.say("bench: %s …", text) }})
+		Startup: a.benchStartup, Slow: startSlow, Behind: benchBehind, Note: func(text string) { a.say("bench: %s …", text) }})
 }
 
 // benchModel is a scripted model that says what next returns.
@@ -78,6 +78,28 @@ func benchModel(next func() string) memgpt.Model {
 	return script.New(script.Config{CountOnly: true, Capabilities: memgpt.Capabilities{Name: "script", Tools: true, Parallel: true},
 		Func:    func(int, *memgpt.Request) script.Reply { return script.Say(next()) },
 		Summary: func(*memgpt.Request) script.Reply { return script.Text("They talked about this and that: " + next()) }})
+}
+
+// benchBehind runs the indexer with the built-in encoder.
+func benchBehind(ctx context.Context, s *bench.Site, busy func() bool) (func() error, error) {
+	made, err := openEmbedders(embedBuiltin, "")
+	if err != nil {
+		return nil, err
+	}
+	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s.Store, Embedder: made[0], Busy: busy})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- x.Run(ctx) }()
+	return func() error {
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}, nil
 }
 
 // benchSites makes stores under a directory.
