@@ -18,7 +18,7 @@ import (
 // The tail at which a merge begins grows with the owner, so that the rewriting of the last blocks of terms stays a small
 // part of the cost of a doc; its bounds keep the cached tail small.
 const (
-	minTail   = 1000
+	minTail   = 4096
 	maxTail   = 8192
 	tailShare = 32
 	// mergeMost is how many docs one merge takes, which bounds its memory.
