@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"memgpt"
+	"memgpt/kernel"
 	"memgpt/model/script"
 	"memgpt/store"
 )
@@ -46,12 +47,21 @@ func TestLoadTwice(t *testing.T) {
 // TestLoadsAtOnce has several load the same document at the same time.
 func TestLoadsAtOnce(t *testing.T) {
 	e := newEnv(t, script.Of(), options{})
+	var mu sync.Mutex
+	cfg := e.config
+	cfg.NewID = func(kind string) string { // the environment's is for one at a time
+		mu.Lock()
+		defer mu.Unlock()
+		return e.newID(kind)
+	}
+	k, err := kernel.New(cfg)
+	must(t, err)
 	var wg sync.WaitGroup
 	added := make([]int, 4)
 	for i := range added {
 		wg.Go(func() {
 			for _, p := range pages("book.txt", 40) {
-				n, err := e.kernel.Load(t.Context(), e.agent, []memgpt.Passage{p})
+				n, err := k.Load(t.Context(), e.agent, []memgpt.Passage{p})
 				if err != nil {
 					t.Error(err)
 				}

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,12 +44,19 @@ func TestIndex(t *testing.T) {
 
 // TestRunEmbedsItsOwn has a later process find by its meaning what an earlier one was told.
 func TestRunEmbedsItsOwn(t *testing.T) {
+	if raced {
+		t.Skip("with the race detector the encoder gets through no text in the time that a run has")
+	}
 	home := t.TempDir()
 	good(t, home, "", "run", "-m", "The physician said that I should give up coffee for good.")
-	good(t, home, "", "run", "-m", "The train to Leeds was late again.")
-	if out := good(t, home, "", "search", "what did the doctor advise").out; !strings.Contains(strings.SplitN(out, "\n", 2)[0], "physician") {
-		t.Errorf("%s", out)
+	var out string
+	for range 8 { // on a slow machine a process gets through few texts, and leaves the rest to the next one
+		good(t, home, "", "run", "-m", "The train to Leeds was late again.")
+		if out = good(t, home, "", "search", "what did the doctor advise").out; strings.Contains(strings.SplitN(out, "\n", 2)[0], "physician") {
+			return
+		}
 	}
+	t.Errorf("found %q", out)
 }
 
 // TestAnotherEmbedder changes the model: until its vectors are made the old ones serve, and afterwards they are gone.
@@ -60,12 +69,19 @@ func TestAnotherEmbedder(t *testing.T) {
 		}
 		posts.Add(1)
 		var data []string
-		for i, text := range in.Input { // all that speaks of a pet lies in one direction
-			x, y := 0, 1
-			if strings.Contains(text, "Mimi") || strings.Contains(text, "feline") {
-				x, y = 1, 0
+		for i, text := range in.Input { // texts lie anywhere, but those that speak of a pet far out in one direction
+			h := fnv.New64a()
+			_, _ = h.Write([]byte(text))
+			rnd := rand.New(rand.NewPCG(h.Sum64(), 1))
+			v := make([]float64, 24)
+			for d := range v {
+				v[d] = rnd.NormFloat64()
 			}
-			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[%d,%d,0]}`, i, x, y))
+			if strings.Contains(text, "Mimi") || strings.Contains(text, "feline") {
+				v[0] += 12
+			}
+			vector, _ := json.Marshal(v)
+			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":%s}`, i, vector))
 		}
 		_, _ = fmt.Fprintf(w, `{"data":[%s],"model":"m"}`, strings.Join(data, ","))
 	}))
