@@ -107,7 +107,7 @@ func TestDeadHolder(t *testing.T) {
 func TestDeadHolderIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		e, err := r.host.event(r.message("lost"))
+		e, err := r.host.Event(r.message("lost"))
 		r.must(err)
 		_, err = r.store.Commit(r.ctx, &store.Commit{Now: time.Now(), Events: []memgpt.Event{e}})
 		r.must(err)
@@ -533,14 +533,14 @@ func TestStartPicksUp(t *testing.T) {
 		now := time.Now()
 		for i := range 3 {
 			m := r.message(fmt.Sprint(i))
-			e, err := r.host.event(m)
+			e, err := r.host.Event(m)
 			r.must(err)
 			_, err = r.store.Commit(r.ctx, &store.Commit{Now: now, Events: []memgpt.Event{e}})
 			r.must(err)
 		}
 		r.wait(r.send("asked"), memgpt.TurnDone) // also what stands before it
 		r.ran("0", "1", "2", "asked")
-		e, err := r.host.event(r.message("left"))
+		e, err := r.host.Event(r.message("left"))
 		r.must(err)
 		_, err = r.store.Commit(r.ctx, &store.Commit{Now: now, Events: []memgpt.Event{e}})
 		r.must(err)
@@ -552,6 +552,28 @@ func TestStartPicksUp(t *testing.T) {
 		if !slices.Contains(r.kernel.ran(r.main.ID), "left") {
 			t.Error("what was left did not run")
 		}
+		r.close()
+	})
+}
+
+// TestKnownKeyOfWhatNobodyRuns sends once more what a host took in that died: it runs, and once.
+func TestKnownKeyOfWhatNobodyRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := r.message("left")
+		m.Key = "k"
+		e, err := r.host.Event(m)
+		r.must(err)
+		_, err = r.store.Commit(r.ctx, &store.Commit{Now: time.Now(), Events: []memgpt.Event{e}})
+		r.must(err)
+		for range 2 {
+			turn, err := r.host.Send(r.ctx, m)
+			r.must(err)
+			if r.wait(turn, memgpt.TurnDone); turn.ID != e.Turn {
+				t.Errorf("turn %s, want %s", turn.ID, e.Turn)
+			}
+		}
+		r.ran("left")
 		r.close()
 	})
 }

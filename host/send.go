@@ -24,7 +24,7 @@ type Message struct {
 // in its conversation have ended. A Key that is known gives the earlier event's turn and takes nothing in. An empty
 // message is refused with memgpt.CodeInvalid.
 func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
-	event, err := h.event(m)
+	event, err := h.Event(m)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,9 @@ type sent struct {
 	refused bool // the lease was asked for and is another's
 }
 
-// event makes the inbox's row of a message.
-func (h *Host) event(m Message) (memgpt.Event, error) {
+// Event returns the inbox's row of a message, for who commits it together with something else; Send of a message with the
+// same Key then gives its turn.
+func (h *Host) Event(m Message) (memgpt.Event, error) {
 	msg := cleanMessage(m.Message)
 	if m.Agent == "" || m.Thread == "" {
 		return memgpt.Event{}, memgpt.Errorf(memgpt.CodeInvalid, "take a message in: name agent and thread by their IDs")
@@ -159,7 +160,7 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		c.wanted = true
 		h.elsewhere[t.ID] = t
 		h.park(c, h.retryTime(c))
-	case s.taken:
+	case s.taken || done.Lease != nil: // with the lease of a known Key's conversation: its event may still wait
 		c.wanted = true
 	}
 	h.wake(c)

@@ -11,7 +11,8 @@ import (
 // Load stores passages of a document in the agent's archive in one commit, beside whatever its conversations do. Of a
 // passage Text is read, and Tags, Source, Heading, Position and Time, which is now where it is zero. One whose text is
 // stored already is left out, so that a load that was interrupted is simply run again. It returns how many were added.
-func (k *Kernel) Load(ctx context.Context, a memgpt.Agent, list []memgpt.Passage) (int, error) {
+// Events enter the inbox in the same commit, if there is one.
+func (k *Kernel) Load(ctx context.Context, a memgpt.Agent, list []memgpt.Passage, events ...memgpt.Event) (int, error) {
 	for try := 0; ; try++ {
 		c, err := k.loading(ctx, &a, list)
 		if err != nil {
@@ -20,6 +21,7 @@ func (k *Kernel) Load(ctx context.Context, a memgpt.Agent, list []memgpt.Passage
 		if len(c.Passages) == 0 {
 			return 0, nil
 		}
+		c.Events = events
 		_, err = k.cfg.Store.Commit(ctx, c)
 		if err == nil {
 			return len(c.Passages), nil

@@ -21,6 +21,7 @@ type Library interface {
 	Meta(ctx context.Context, tenant, owner string) (*store.Meta, error)
 	DocIDs(ctx context.Context, tenant, owner string, numbers []int64) ([]string, error)
 	Change(ctx context.Context) (int64, error)
+	Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(store.Vector) bool) error
 }
 
 // IndexerConfig is what an Indexer is made of.
@@ -50,9 +51,10 @@ type Indexer struct {
 
 	// Who puts something into token may use the fields below until he takes it out again.
 	token    chan struct{}
-	fails    int    // since the last batch that was stored
-	reported string // the error that was told last
-	dims     int    // of the Embedder's vectors; 0 until it gave one
+	fails    int                       // since the last batch that was stored
+	reported string                    // the error that was told last
+	dims     int                       // of the Embedder's vectors; 0 until it gave one
+	alike    map[store.OwnerModel]bool // whose stored vectors were seen to have dims
 
 	mu   sync.Mutex
 	pace pace
@@ -79,7 +81,7 @@ func NewIndexer(cfg IndexerConfig) (*Indexer, error) {
 		cfg.After = time.After
 	}
 	cfg.Texts, cfg.Size, cfg.Poll = cmp.Or(cfg.Texts, 64), cmp.Or(cfg.Size, 24_000), cmp.Or(cfg.Poll, time.Second)
-	return &Indexer{cfg: cfg, kick: make(chan struct{}, 1), token: make(chan struct{}, 1)}, nil
+	return &Indexer{cfg: cfg, kick: make(chan struct{}, 1), token: make(chan struct{}, 1), alike: map[store.OwnerModel]bool{}}, nil
 }
 
 // Kick lets Run look for documents at once. It doesn't block.

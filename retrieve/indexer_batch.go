@@ -118,7 +118,60 @@ func (x *Indexer) batch(ctx context.Context, list []store.Backlog) (int, error) 
 	if b.docs > 0 {
 		x.ran(b, x.cfg.Now().Sub(start))
 	}
+	other, err := x.unlike(ctx, b)
+	if err != nil {
+		return 0, err
+	}
+	if len(other) > 0 {
+		return 0, x.beginAnew(ctx, other)
+	}
 	return x.save(ctx, b)
+}
+
+// maxAlike bounds the owners that are remembered to have vectors of the right kind.
+const maxAlike = 10_000
+
+// unlike names the owners of a batch whose stored vectors have other dimensions than those that were just made: another
+// model goes by the same name now. Mixed, none of them could be compared any more.
+func (x *Indexer) unlike(ctx context.Context, b *batch) (list []store.OwnerModel, err error) {
+	for _, p := range b.parts {
+		o := store.OwnerModel{Tenant: p.Tenant, Owner: p.Owner, Model: p.Model}
+		if p.After == 0 || x.dims == 0 || x.alike[o] {
+			continue
+		}
+		stored := 0
+		for _, after := range []int64{p.After - 1, 0} { // the last document may have none
+			err := x.cfg.Store.Vectors(ctx, o.Tenant, o.Owner, o.Model, after, func(v store.Vector) bool {
+				stored = len(v.Data) - packedHead
+				return false
+			})
+			if err != nil {
+				return nil, unlessConflict(err)
+			}
+			if stored > 0 {
+				break
+			}
+		}
+		if stored > 0 && stored != x.dims {
+			list = append(list, o)
+			continue
+		}
+		if len(x.alike) >= maxAlike {
+			clear(x.alike)
+		}
+		x.alike[o] = true
+	}
+	return list, nil
+}
+
+// beginAnew drops vectors that are another model's, so that all are made again.
+func (x *Indexer) beginAnew(ctx context.Context, list []store.OwnerModel) error {
+	_, err := x.cfg.Store.Commit(ctx, &store.Commit{Now: x.cfg.Now(), Unembed: list})
+	if err == nil {
+		x.cfg.Report(fmt.Errorf("%s gives vectors of %d dimensions now: the others of %d agents or archives are made anew",
+			x.cfg.Embedder.Model(), x.dims, len(list)))
+	}
+	return err
 }
 
 // maxSpan bounds the documents of an owner that one batch goes through, most of them dead.
@@ -161,7 +214,7 @@ func (x *Indexer) gather(ctx context.Context, b *batch, o store.Backlog) error {
 	p := portion{docs: int(through - o.After), Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: x.cfg.Embedder.Model(),
 		After: o.After, Through: through}}
 	if through >= o.Docs && x.cfg.Retire {
-		if p.retired, err = x.others(ctx, o); err != nil {
+		if p.retired, err = x.otherModels(ctx, o); err != nil {
 			return err
 		}
 	}
@@ -230,8 +283,8 @@ func embedded(m *memgpt.Message) string {
 	return m.Author + ": " + text
 }
 
-// others names an owner's vectors of other models.
-func (x *Indexer) others(ctx context.Context, o store.Backlog) (list []store.OwnerModel, err error) {
+// otherModels names an owner's vectors of other models.
+func (x *Indexer) otherModels(ctx context.Context, o store.Backlog) (list []store.OwnerModel, err error) {
 	models, err := x.cfg.Store.Embedded(ctx, o.Tenant, o.Owner)
 	for model := range models {
 		if model != x.cfg.Embedder.Model() {

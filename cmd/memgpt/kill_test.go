@@ -22,7 +22,7 @@ import (
 )
 
 // childEnv makes the test binary a child process: "load" sends messages until it is killed, "drain" finishes what is
-// pending, "main" is the command itself.
+// pending, "main" is the command itself, "stored" the command until it says that passages were stored.
 const childEnv = "MEMGPT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -31,12 +31,26 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "main":
 		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Getenv))
+	case "stored":
+		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, dieAt("passages stored")}, os.Getenv))
 	default:
 		if err := killChild(context.Background(), mode, os.Getenv("MEMGPT_HOME")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 	}
+}
+
+// dieAt ends the process at once when it is written.
+type dieAt string
+
+const killedStatus = 9
+
+func (d dieAt) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), string(d)) {
+		os.Exit(killedStatus)
+	}
+	return os.Stderr.Write(p)
 }
 
 // killThreads is how many conversations of one agent run at once; all edit the same block.

@@ -135,20 +135,26 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 	in := &counting{r: r, told: bar.at}
 	var batch []memgpt.Passage
 	added, seen := 0, 0
-	flush := func() error {
-		n, err := l.kernel.Load(ctx, l.agent, batch)
+	flush := func(events ...memgpt.Event) error {
+		n, err := l.kernel.Load(ctx, l.agent, batch, events...)
 		added, seen, batch = added+n, seen+len(batch), batch[:0]
 		return err
 	}
 	report, err := l.cutter.Cut(ctx, name, in, func(c ingest.Chunk) error {
-		batch = append(batch, memgpt.Passage{Text: c.Text, Tags: c.Tags, Source: c.Source, Heading: c.Heading, Position: c.Start, Time: c.Time})
-		if len(batch) < loadBatch {
-			return nil
+		if len(batch) == loadBatch { // the last batch is kept for the commit that tells the agent
+			if err := flush(); err != nil {
+				return err
+			}
 		}
-		return flush()
+		batch = append(batch, memgpt.Passage{Text: c.Text, Tags: c.Tags, Source: c.Source, Heading: c.Heading, Position: c.Start, Time: c.Time})
+		return nil
 	})
+	loaded := l.loaded(name, report.Chunks)
 	if err == nil {
-		err = flush()
+		var event memgpt.Event
+		if event, err = l.host.Event(loaded); err == nil {
+			err = flush(event)
+		}
 	}
 	bar.end()
 	if err != nil {
@@ -158,7 +164,7 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 	if added == 0 {
 		return nil
 	}
-	return l.raise(ctx, name, report.Hash, added)
+	return l.raise(ctx, name, loaded)
 }
 
 func (l *loader) tellReport(name string, r ingest.Report, added, seen int) {
@@ -171,12 +177,18 @@ func (l *loader) tellReport(name string, r ingest.Report, added, seen int) {
 	}
 }
 
-// raise puts the event of a document in the agent's inbox and lets it run.
-func (l *loader) raise(ctx context.Context, name, hash string, passages int) error {
+// loaded is what the agent is told of a document. Its event is committed with the last passages, so that nothing gets
+// between them.
+func (l *loader) loaded(name string, passages int) host.Message {
 	text := fmt.Sprintf("The document %q was loaded into archival storage: %d passages. Find them with archival_memory_search; "+
 		"memory_read(id, around) reads on from a hit.", name, passages)
-	turn, err := l.host.Send(ctx, host.Message{Agent: l.agent.ID, Thread: l.thread.ID, Type: memgpt.EventDocument,
-		Key: "document:" + name + ":" + hash, Message: memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)})
+	return host.Message{Agent: l.agent.ID, Thread: l.thread.ID, Type: memgpt.EventDocument, Key: newID("load"),
+		Message: memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)}
+}
+
+// raise lets the agent run on the event of a document, which enters the inbox unless it is there already.
+func (l *loader) raise(ctx context.Context, name string, m host.Message) error {
+	turn, err := l.host.Send(ctx, m)
 	if err != nil {
 		return err
 	}

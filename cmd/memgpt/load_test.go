@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -145,5 +146,53 @@ func TestLongDocument(t *testing.T) {
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("%s: status %d, %q, %s", question, r.code, r.out, r.err)
 		}
+	}
+}
+
+// documentEvents returns what an agent was told of documents.
+func documentEvents(t *testing.T, home string) (list []string) {
+	t.Helper()
+	type entry struct {
+		Type memgpt.EventType
+		Text string
+	}
+	for _, e := range lines[entry](t, good(t, home, "", "log", "--json").out) {
+		if e.Type == memgpt.EventDocument {
+			list = append(list, e.Text)
+		}
+	}
+	return list
+}
+
+// TestLoadKilledBeforeTheAgentIsTold has a load end right after its last passages, as a kill may do: the agent is told
+// with the next run, and once.
+func TestLoadKilledBeforeTheAgentIsTold(t *testing.T) {
+	home := t.TempDir()
+	var doc strings.Builder
+	for i := range 2 * loadBatch { // a number of passages at which no batch is left over
+		fmt.Fprintf(&doc, "{\"text\":\"passage number %d of the book\"}\n", i)
+	}
+	path := writeFile(t, t.TempDir(), "book.jsonl", doc.String())
+	child := exec.Command(os.Args[0], "load", path)
+	child.Env = append(os.Environ(), childEnv+"=stored", "MEMGPT_HOME="+home, "MEMGPT_MODEL=offline")
+	if out, err := child.CombinedOutput(); child.ProcessState.ExitCode() != killedStatus {
+		t.Fatalf("%v: %s", err, out)
+	}
+	wants(t, "load again", good(t, home, "", "load", path).err, "0 passages stored, 200 were there")
+	good(t, home, "", "run", "-m", "hello")
+	if list := documentEvents(t, home); len(list) != 1 || !strings.Contains(list[0], "200 passages") {
+		t.Errorf("told %q", list)
+	}
+}
+
+// TestLoadAgainAfterDeletion tells the agent of a document that comes back.
+func TestLoadAgainAfterDeletion(t *testing.T) {
+	home := t.TempDir()
+	path := writeFile(t, t.TempDir(), "note.txt", "The spare key lies under the blue pot.")
+	good(t, home, "", "load", path)
+	good(t, home, "", "archive", "delete", "--source", "note.txt")
+	good(t, home, "", "load", path)
+	if list := documentEvents(t, home); len(list) != 2 {
+		t.Errorf("told %q", list)
 	}
 }
