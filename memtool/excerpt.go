@@ -19,7 +19,8 @@ const (
 // match is a place where a word of the query stands, in characters.
 type match struct{ at, word int }
 
-// excerptAt returns the number of the character at which an excerpt of size characters shows most of the query's words.
+// excerptAt returns the number of the character at which an excerpt of size characters shows most of the query's words: the
+// first such place, and of that the latest beginning, so that what follows the words is shown rather than what goes before.
 // It is 0 where the text holds none of them.
 func excerptAt(text, query string, size int) int {
 	runes := []rune(memgpt.CutText(text, maxLooked))
@@ -27,16 +28,19 @@ func excerptAt(text, query string, size int) int {
 		runes[i] = unicode.ToLower(r)
 	}
 	found := matches(runes, queryWords(query))
-	best, most := -1, 0
+	best, most, end := -1, 0, -1
 	for i, m := range found {
-		seen := map[int]bool{}
+		seen, last := map[int]bool{}, m.at
 		for _, n := range found[i:] {
 			if n.at > m.at+size-size/lead {
 				break
 			}
-			seen[n.word] = true
+			seen[n.word], last = true, n.at
 		}
-		if len(seen) > most {
+		if len(seen) > most || len(seen) == most && m.at <= end {
+			if len(seen) > most {
+				end = last
+			}
 			best, most = m.at, len(seen)
 		}
 	}

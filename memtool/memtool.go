@@ -116,13 +116,19 @@ type call struct {
 // minExcerpt is the least that is shown of a text, in characters: enough to see what it is about.
 const minExcerpt = 40
 
-// fitted renders a result with shorter and shorter texts until it is shown whole: a result that is cut at its end loses
-// its last hits and the way on.
+// bestExcerpt is what is shown of the best text found, also where the others are cut shorter: most often it is the answer.
+const bestExcerpt = 200
+
+// fitted renders a result with shorter and shorter texts, the best one last, until it is shown whole: a result that is cut
+// at its end loses its last hits and the way on.
 func (c call) fitted(render func(call) (string, error)) (string, error) {
 	for {
 		text, err := render(c)
-		if err != nil || c.Fits(text) || c.excerpt <= minExcerpt && c.page <= minExcerpt {
+		if err != nil || c.Fits(text) || c.excerpt <= minExcerpt && c.page <= minExcerpt && c.best <= minExcerpt {
 			return text, err
+		}
+		if c.excerpt <= minExcerpt && c.page <= minExcerpt {
+			c.best = max(c.best/2, minExcerpt)
 		}
 		c.excerpt, c.page = max(c.excerpt/2, minExcerpt), max(c.page/2, minExcerpt)
 	}
@@ -131,6 +137,7 @@ func (c call) fitted(render func(call) (string, error)) (string, error) {
 // sizes bound what a result shows, in characters.
 type sizes struct {
 	excerpt int // of a text found
+	best    int // of the best one at least
 	page    int // of a text read
 }
 
@@ -152,9 +159,9 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	size := sizes{excerpt: 600, page: 3000}
+	size := sizes{excerpt: 600, best: bestExcerpt, page: 3000}
 	if form.Compact {
-		size = sizes{excerpt: 300, page: 1200}
+		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200}
 	}
 	run := func(ctx context.Context, in tool.Invocation) (string, error) {
 		return d.call(ctx, call{in.Memory, size}, in.Args)

@@ -142,7 +142,7 @@ func TestLongDocument(t *testing.T) {
 	for question, want := range map[string]string{
 		"Where does the key of the north gate hang?": "blue clock", "北门的密码是什么？": "七三九一", "Where did Captain Ulmer hide the ledger?": "third barrel",
 	} {
-		r := command(t, home, "", []string{fmt.Sprint("MEMGPT_WINDOW=", window)}, "run", "-m", question)
+		r := command(t, home, "", []string{fmt.Sprint("MEMGPT_WINDOW=", window)}, "run", "--thread", question, "-m", question)
 		if r.code != 0 || !strings.Contains(r.out, want) {
 			t.Errorf("%s: status %d, %q, %s", question, r.code, r.out, r.err)
 		}

@@ -142,6 +142,11 @@ func (m *Model) look(t *turn, terms []term, want fact) (act, bool) {
 	if r := rank(terms, hits); len(r) > 0 {
 		best = r[0]
 	}
+	if best.score >= goodScore && breaksOff(best.hit, terms) {
+		if a, ok := t.readFurther(best, pages); ok {
+			return a, true
+		}
+	}
 	if best.score >= goodScore || t.fromHits(m, want, hits) != "" {
 		return act{}, false
 	}
@@ -227,6 +232,20 @@ func searched(pages []page, store, query string, number int) bool {
 		}
 	}
 	return false
+}
+
+// breaksOff reports whether a text was cut inside its best sentence, which stands at the end of what is shown.
+func breaksOff(h hit, terms []term) bool {
+	all := sentences(h.Text)
+	if !h.Cut || len(all) == 0 {
+		return false
+	}
+	last := strings.TrimSpace(all[len(all)-1])
+	if last == "" || strings.ContainsRune(".!?。！？…\"”」)", []rune(last)[len([]rune(last))-1]) {
+		return false
+	}
+	r := rank(terms, []hit{{ID: "last", Text: last}})
+	return len(r) > 0 && r[0].score > 0
 }
 
 // readFurther reads on in the best text where it was cut and has a part of what is looked for.
