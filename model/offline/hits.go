@@ -205,14 +205,13 @@ func (t *turn) found() []hit {
 
 // join puts another piece of the same text behind the first.
 func (h hit) join(more hit) hit {
-	have := memgpt.Runes(h.Text)
 	rs := []rune(more.Text)
-	skip := have - more.Offset
+	skip := h.shown() - more.Offset
 	if skip < 0 || skip >= len(rs) {
 		return h
 	}
 	h.Text += string(rs[skip:])
-	h.Cut = more.Cut || h.Length > 0 && memgpt.Runes(h.Text) < h.Length
+	h.Cut = more.Cut || h.Length > 0 && h.shown() < h.Length
 	return h
 }
 

@@ -273,7 +273,9 @@ func (m *Model) best(t *turn, n int) []hit {
 			break
 		}
 		h := r.hit
-		h.Text, h.Cut, h.Offset, h.Length = excerpt(h.Text, terms, maxNoted), false, 0, 0
+		if short := excerpt(h.Text, terms, maxNoted); short != h.Text { // else what is read on can be joined to it
+			h.Text, h.Cut, h.Offset, h.Length = short, false, 0, 0
+		}
 		list = append(list, h)
 	}
 	return list
