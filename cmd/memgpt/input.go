@@ -14,7 +14,7 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 		_, err := io.Copy(in, r)
 		_ = in.CloseWithError(err)
 	}()
-	context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Cause(ctx)); _ = in.CloseWithError(context.Cause(ctx)) })
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(context.Cause(ctx)) })
 	return out
 }
 
