@@ -103,7 +103,12 @@ func parsePassage(line []byte) (passage, error) {
 		ID, Time, Tags, Source, Title json.RawMessage
 		Heading, Who, Speaker         json.RawMessage
 	}
-	if err := json.Unmarshal(line, &in); err != nil {
+	var typed *json.UnmarshalTypeError
+	err := json.Unmarshal(line, &in)
+	if errors.As(err, &typed) {
+		err = fmt.Errorf("there is a JSON %s where it has another thing", typed.Value) // the rest is of Go
+	}
+	if err != nil {
 		return passage{}, fmt.Errorf("it is not a JSON object of the form {\"text\", \"id\"?, \"time\"?, \"tags\"?, \"source\"?}: %w", err)
 	}
 	if in.Text == nil || strings.TrimSpace(memgpt.CleanText(*in.Text)) == "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"unicode/utf8"
 
 	"memgpt"
 )
@@ -57,6 +58,8 @@ func Walk(ctx context.Context, dir fs.FS) ([]File, []Skip, error) {
 func look(dir fs.FS, path string, d fs.DirEntry, err error) (f File, reason string) {
 	name := d.Name()
 	switch {
+	case !utf8.ValidString(name):
+		return f, "its name is not UTF-8; load it by itself"
 	case err != nil:
 		return f, because(err)
 	case strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~"):

@@ -138,10 +138,10 @@ type Hits struct {
 
 // Pages is the number of pages that Total fills.
 func (h Hits) Pages() int {
-	if h.Size <= 0 {
+	if h.Size <= 0 || h.Total <= 0 {
 		return 0
 	}
-	return (h.Total + h.Size - 1) / h.Size
+	return (h.Total-1)/h.Size + 1
 }
 
 // Hit is one text found. Score falls along a list; it has no unit and compares within one list only.

@@ -233,7 +233,8 @@ func (a *app) deletePassages(ctx context.Context, agent memgpt.Agent, ids []stri
 		}
 		return n, flush()
 	}
-	for _, id := range ids {
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
 		p, err := a.passage(ctx, agent, id)
 		if err != nil {
 			return n, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ func (a *app) importCommand() *cobra.Command {
 		Long: "import reads lines {\"speaker\",\"text\",\"time\",\"session\"?,\"id\"?} and appends them to the log with their own times.\n" +
 			"Lines that were imported before are skipped. - reads standard input.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			lines, err := a.readLines(args[0])
+			lines, err := a.readLines(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -57,10 +56,12 @@ func (a *app) importLines(ctx context.Context, name string, lines []kernel.Line)
 }
 
 // readLines reads and checks a whole file before anything is imported.
-func (a *app) readLines(path string) ([]kernel.Line, error) {
-	in := a.in
-	if path != "-" {
-		f, err := os.Open(path)
+func (a *app) readLines(ctx context.Context, path string) ([]kernel.Line, error) {
+	var in io.Reader
+	if path == "-" {
+		in = stoppable(ctx, a.in)
+	} else {
+		f, _, err := openInput(ctx, path)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,9 @@ func openEmbedders(name, key string) ([]memgpt.Embedder, error) {
 	var wanted memgpt.Embedder
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		base, model, _ := strings.Cut(name, "#")
+		if model == "" {
+			return nil, fmt.Errorf("embedder %s: name the model too, as %s#MODEL", name, base)
+		}
 		wanted, err = openai.New(openai.Config{BaseURL: base, Model: model, APIKey: key})
 	} else {
 		wanted, err = e5.New(e5.Config{Dir: name})

@@ -66,7 +66,7 @@ func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
 	}
 	l := &loader{app: a, agent: agent, thread: th, cutter: cutter}
 	if path == "-" {
-		return l.document(ctx, nameOr(flags.source, "standard input"), a.in, 0)
+		return l.document(ctx, nameOr(flags.source, "standard input"), stoppable(ctx, a.in), 0)
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -77,7 +77,7 @@ func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
 	case info.IsDir():
 		return l.directory(ctx, path)
 	}
-	f, err := os.Open(path)
+	f, info, err := openInput(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -196,3 +196,11 @@ func TestLoadAgainAfterDeletion(t *testing.T) {
 		t.Errorf("told %q", list)
 	}
 }
+
+// TestDeleteCounts names a passage twice: it is counted once.
+func TestDeleteCounts(t *testing.T) {
+	home := t.TempDir()
+	good(t, home, "One passage.", "load", "-")
+	id := lines[passageLine](t, good(t, home, "", "archive", "list", "--json").out)[0].ID
+	wants(t, "deleted", good(t, home, "", "archive", "delete", id, id).err, "1 passages were taken out")
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -26,7 +25,7 @@ func (a *app) runCommand() *cobra.Command {
 			"It exits with 0 when the turn ended well. An agent that doesn't exist is made.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("message") {
-				data, err := io.ReadAll(io.LimitReader(bufio.NewReader(a.in), maxInput+1))
+				data, err := io.ReadAll(io.LimitReader(stoppable(cmd.Context(), a.in), maxInput+1))
 				if err != nil {
 					return fmt.Errorf("read the message from standard input: %w", err)
 				}

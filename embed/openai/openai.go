@@ -5,6 +5,7 @@ package openai
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -187,6 +188,9 @@ func (e *Embedder) retry(ctx context.Context, input []string) ([][]float32, erro
 		if try >= e.cfg.Retries || !passes(err.Code) || err.RetryAfter > longestWait {
 			return nil, err
 		}
+		if until, ok := ctx.Deadline(); ok && time.Until(until) < max(pause, err.RetryAfter) {
+			return nil, err // it says more than that time ran out
+		}
 		if err := e.cfg.Wait(ctx, max(pause, err.RetryAfter)); err != nil {
 			return nil, fmt.Errorf("embed at %s: %w", e.host, err)
 		}
@@ -207,9 +211,9 @@ func unit(v []float32) error {
 	}
 	switch {
 	case math.IsNaN(sum) || math.IsInf(sum, 0):
-		return fmt.Errorf("holds a number that is none")
+		return errors.New("holds a number that is none")
 	case sum == 0:
-		return fmt.Errorf("is zero")
+		return errors.New("is zero")
 	}
 	f := 1 / math.Sqrt(sum)
 	for i, x := range v {

@@ -227,3 +227,13 @@ func FuzzAnswer(f *testing.F) {
 		_ = said(body)
 	})
 }
+
+// TestNoWaitBeyondTheDeadline gives what the server said where there is no time to ask again, and not that time ran out.
+func TestNoWaitBeyondTheDeadline(t *testing.T) {
+	s := serve(t, Config{}, func(_ int, _ request, w http.ResponseWriter) { w.WriteHeader(500); say(w, "boom") })
+	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
+	defer cancel()
+	if _, err := s.Embed(ctx, []string{"x"}, false); memgpt.CodeOf(err) != memgpt.CodeModelDown || !strings.Contains(err.Error(), "boom") || len(s.waits) > 0 {
+		t.Errorf("error %v after waits of %v", err, s.waits)
+	}
+}

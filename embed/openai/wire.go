@@ -131,7 +131,7 @@ func (e *Embedder) take(a *answer, n int) ([][]float32, *memgpt.Error) {
 			return nil, err
 		}
 		if err := unit(d.Embedding); err != nil {
-			return nil, e.wrong("vector %d %w", at, err)
+			return nil, e.wrong("vector %d %v", at, err)
 		}
 		list[at] = d.Embedding
 	}
