@@ -20,7 +20,7 @@ func (r *runner) behind(ctx context.Context) (err error) {
 		r.note("steps with the making of vectors behind them were not measured: there is no encoder")
 		return nil
 	}
-	if r.late(latePairs) {
+	if r.late(lateWaiting) {
 		r.note("steps with the making of vectors behind them were not measured: too little time was left")
 		return nil
 	}

@@ -120,8 +120,8 @@ func run(ctx context.Context, cfg Config, size sizes) (*Report, error) {
 	}{
 		{"the cost of a step", r.steps},
 		{"steps per second", r.throughput},
+		{"waiting agents", r.waiting}, // before the encoder is loaded
 		{"steps while vectors are made", r.behind},
-		{"waiting agents", r.waiting},
 		{"the growth of the log", r.growth},
 	} {
 		cfg.Note(part.name)

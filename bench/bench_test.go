@@ -217,7 +217,7 @@ func TestBudget(t *testing.T) {
 	if len(rep.StepByLog) != 0 || rep.Ratio <= 0 || len(rep.StepsPerSecond) != 2 {
 		t.Errorf("%+v", rep)
 	}
-	for i, want := range []string{"are of 60 instead of 1000000", "making of vectors", "waiting agents were not measured", "log of 100 messages"} {
+	for i, want := range []string{"are of 60 instead of 1000000", "waiting agents were not measured", "making of vectors", "log of 100 messages"} {
 		if len(rep.Notes) != 4 || !strings.Contains(rep.Notes[i], want) {
 			t.Fatalf("note %d of %q, want %q", i, rep.Notes, want)
 		}
