@@ -67,7 +67,11 @@ func (h *holder) path(id string) string { return filepath.Join(h.dir, id) }
 
 // close ends the holder: from now on others take its leases at once.
 func (h *holder) close() error {
-	return errors.Join(h.file.Close(), os.Remove(h.file.Name()))
+	closed, removed := h.file.Close(), os.Remove(h.file.Name())
+	if errors.Is(removed, fs.ErrNotExist) {
+		removed = nil // who opened the store just now took it for a dead one's
+	}
+	return errors.Join(closed, removed)
 }
 
 // dead reports whether it is known that another holder has died. A holder makes its file before it takes any lease and

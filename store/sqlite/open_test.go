@@ -258,3 +258,29 @@ func TestGrowth(t *testing.T) {
 		t.Errorf("1,000 turns of 1 KB take %d bytes, %d while open", size(), open)
 	}
 }
+
+// TestOpenAtOnce has many open a file that is not there yet: SQLite refuses some of the first steps at once, however long
+// it was told to wait.
+func TestOpenAtOnce(t *testing.T) {
+	rounds := 10
+	if os.Getenv("MEMGPT_LONG") != "" {
+		rounds = 100
+	}
+	for range rounds {
+		path := filepath.Join(t.TempDir(), "m.db")
+		var wg sync.WaitGroup
+		for range 12 {
+			wg.Go(func() {
+				s, err := Open(t.Context(), Config{Path: path})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}

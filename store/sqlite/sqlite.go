@@ -106,12 +106,35 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.queue.calm = make(chan struct{}, 1)
 	s.merges.init()
 	s.index.init(cfg.CacheBytes)
-	if err := s.open(); err != nil {
+	if err := s.openPatiently(ctx); err != nil {
 		return nil, errors.Join(openError(cfg.Path, err), s.closeConns())
 	}
 	go s.merge()
 	return s, nil
 }
+
+// openPatiently opens a file that others open or make at the same moment: SQLite refuses the change to WAL and a recovery
+// at once, however long it was told to wait.
+func (s *Store) openPatiently(ctx context.Context) error {
+	for began := time.Now(); ; {
+		err := s.open()
+		if !isBusy(err) || time.Since(began) >= s.cfg.Busy {
+			return err
+		}
+		if bad := s.closeConns(); bad != nil {
+			return errors.Join(err, bad)
+		}
+		s.readers, s.writer, s.holder = nil, nil, nil
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(openAgain):
+		}
+	}
+}
+
+// openAgain is how long a refused opening rests.
+const openAgain = 20 * time.Millisecond
 
 // open makes the file, its schema and the connections.
 func (s *Store) open() error {
