@@ -15,7 +15,7 @@ const (
 
 // behind compares steps beside which vectors are made with steps alone, in turn on one store. What comes while it rests is
 // made up for when it runs.
-func (r *runner) behind(ctx context.Context) (err error) {
+func (r *runner) behind(ctx context.Context) error {
 	if r.cfg.Behind == nil {
 		r.note("steps with the making of vectors behind them were not measured: there is no encoder")
 		return nil
@@ -24,19 +24,15 @@ func (r *runner) behind(ctx context.Context) (err error) {
 		r.note("steps with the making of vectors behind them were not measured: too little time was left")
 		return nil
 	}
-	g, err := r.rig(ctx, r.cfg.Model(texts(7, 500)), 0, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close(ctx)) }()
-	t, err := g.talker(ctx, "default")
-	if err != nil {
-		return err
-	}
+	return r.alone(ctx, texts(7, 500), func(t *talker) error { return r.stepsBefore(ctx, t) })
+}
+
+// stepsBefore takes steps in turn with and without the making of vectors behind them.
+func (r *runner) stepsBefore(ctx context.Context, t *talker) error {
 	say := texts(8, 500)
 	var with, alone []time.Duration
 	for range r.size.behind {
-		stop, err := r.cfg.Behind(ctx, g.Site, g.host.Busy)
+		stop, err := r.cfg.Behind(ctx, t.g.Site, t.g.host.Busy)
 		if err != nil {
 			return err
 		}
@@ -50,7 +46,7 @@ func (r *runner) behind(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	through, err := g.Store.Embedded(ctx, "", t.agent.ID)
+	through, err := t.g.Store.Embedded(ctx, "", t.agent.ID)
 	if err != nil {
 		return err
 	}

@@ -175,6 +175,20 @@ func (r *runner) rig(ctx context.Context, m memgpt.Model, window int, ended func
 	return g, nil
 }
 
+// alone has one conversation measured on a rig of its own, whose model says what say does.
+func (r *runner) alone(ctx context.Context, say func() string, measure func(t *talker) error) (err error) {
+	g, err := r.rig(ctx, r.cfg.Model(say), 0, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close(ctx)) }()
+	t, err := g.talker(ctx, "default")
+	if err != nil {
+		return err
+	}
+	return measure(t)
+}
+
 // told is a kernel that tells of every turn at its end.
 type told struct {
 	host.Runner

@@ -14,16 +14,11 @@ import (
 )
 
 // growth fills one conversation by import, and measures at each length.
-func (r *runner) growth(ctx context.Context) (err error) {
-	g, err := r.rig(ctx, r.cfg.Model(texts(5, 500)), 0, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close(ctx)) }()
-	t, err := g.talker(ctx, "default")
-	if err != nil {
-		return err
-	}
+func (r *runner) growth(ctx context.Context) error {
+	return r.alone(ctx, texts(5, 500), func(t *talker) error { return r.grow(ctx, t) })
+}
+
+func (r *runner) grow(ctx context.Context, t *talker) error {
 	lines := newLines(r.cfg.Now())
 	for _, n := range r.size.lengths {
 		full, err := r.fill(ctx, t, lines, n)

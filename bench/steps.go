@@ -14,16 +14,11 @@ import (
 const warm = 50
 
 // steps measures idle memory, start-up, and the step beside its bare commits, all on one store.
-func (r *runner) steps(ctx context.Context) (err error) {
-	g, err := r.rig(ctx, r.cfg.Model(texts(1, 500)), 0, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, g.close(ctx)) }()
-	t, err := g.talker(ctx, "default")
-	if err != nil {
-		return err
-	}
+func (r *runner) steps(ctx context.Context) error {
+	return r.alone(ctx, texts(1, 500), func(t *talker) error { return r.stepsOf(ctx, t) })
+}
+
+func (r *runner) stepsOf(ctx context.Context, t *talker) (err error) {
 	say := texts(2, 500)
 	if _, err = t.step(ctx, say()); err != nil {
 		return err
@@ -31,7 +26,7 @@ func (r *runner) steps(ctx context.Context) (err error) {
 	if r.out.RSS, err = resident(); err != nil {
 		return err
 	}
-	if err = r.startup(ctx, g.Site); err != nil {
+	if err = r.startup(ctx, t.g.Site); err != nil {
 		return err
 	}
 	step, pair, err := r.pairs(ctx, t, say, r.size.pairs, warm)

@@ -43,12 +43,12 @@ func (k *Kernel) loading(ctx context.Context, a *memgpt.Agent, list []memgpt.Pas
 			continue
 		}
 		seen[p.Key] = true
-		_, err := k.cfg.Store.PassageKeyed(ctx, a.Tenant, a.ID, p.Key)
-		if err == nil {
-			continue
-		}
-		if memgpt.CodeOf(err) != memgpt.CodeNotFound {
+		_, known, err := k.keyed(ctx, a.Tenant, a.ID, p.Key)
+		if err != nil {
 			return nil, err
+		}
+		if known {
+			continue
 		}
 		p.ID, p.Tenant, p.Owner = k.cfg.NewID("passage"), a.Tenant, a.ID
 		if p.Time.IsZero() {

@@ -255,11 +255,8 @@ func (m *memory) Insert(ctx context.Context, text string, tags []string) (memgpt
 			return p, false, nil
 		}
 	}
-	p, err := r.k.cfg.Store.PassageKeyed(ctx, r.st.Thread.Tenant, r.st.Agent.ID, key)
-	if err == nil && !slices.ContainsFunc(r.pend.passages, func(q memgpt.Passage) bool { return q.ID == p.ID }) {
-		return p, false, nil
-	}
-	if err != nil && memgpt.CodeOf(err) != memgpt.CodeNotFound {
+	p, known, err := r.k.keyed(ctx, r.st.Thread.Tenant, r.st.Agent.ID, key)
+	if err != nil || known && !slices.ContainsFunc(r.pend.passages, func(q memgpt.Passage) bool { return q.ID == p.ID }) {
 		return p, false, err
 	}
 	p = memgpt.Passage{ID: r.k.cfg.NewID("passage"), Tenant: r.st.Thread.Tenant, Owner: r.st.Agent.ID, Text: text, Tags: tags,
@@ -267,6 +264,15 @@ func (m *memory) Insert(ctx context.Context, text string, tags []string) (memgpt
 	m.putPassage(p)
 	r.pend.docs = append(r.pend.docs, r.k.passageDoc(&p, r.zone))
 	return p, true, nil
+}
+
+// keyed returns the owner's live passage with a key, if there is one.
+func (k *Kernel) keyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, bool, error) {
+	p, err := k.cfg.Store.PassageKeyed(ctx, tenant, owner, key)
+	if memgpt.CodeOf(err) == memgpt.CodeNotFound {
+		return p, false, nil
+	}
+	return p, err == nil, err
 }
 
 // maxAlike is how many passages are shown that a new one resembles.

@@ -142,15 +142,12 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// manyUnembedded is the share of texts without a vector from which on the model is told.
-const manyUnembedded = .01
-
 // byWords says what of a search went by words alone, where meaning was wanted too.
 func byWords(hits tool.Hits) string {
 	switch {
 	case hits.Words != "":
 		return "Searched by words alone (" + oneLine(hits.Words) + "): try synonyms too.\n"
-	case hits.Unembedded > manyUnembedded:
+	case hits.Unembedded > tool.ManyUnembedded:
 		return fmt.Sprintf("%.0f %% of all texts are found by their words alone so far: try synonyms too.\n", max(1, 100*hits.Unembedded))
 	}
 	return ""

@@ -270,8 +270,10 @@ func (s *Searcher) spans(w *wanted) spans {
 		now = now.In(w.Zone)
 	}
 	var known []knownDate
-	if text, _ := plainDates(w.Text, maxDateText); len(w.Known) > 0 && knownWords.MatchString(text) {
-		known = knownDates(w.Known...)
+	if len(w.Known) > 0 {
+		if text, _ := plainDates(w.Text, maxDateText); knownWords.MatchString(text) {
+			known = knownDates(w.Known...)
+		}
 	}
 	return findSpans(w.Text, now, known)
 }

@@ -136,6 +136,9 @@ type Hits struct {
 	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
+// ManyUnembedded is the share of texts without a vector from which on a search says so.
+const ManyUnembedded = .01
+
 // Pages is the number of pages that Total fills.
 func (h Hits) Pages() int {
 	if h.Size <= 0 || h.Total <= 0 {

@@ -331,10 +331,5 @@ func (a *app) printPile(p retrieve.Pile, agent memgpt.Agent) error {
 
 // oneLine shows the beginning of a passage.
 func oneLine(p *memgpt.Passage, agent memgpt.Agent) string {
-	const most = 120
-	text := strings.Join(strings.Fields(p.Text), " ")
-	if part := memgpt.CutText(text, most); part != text {
-		text = part + "…"
-	}
-	return p.ID + "  " + memgpt.FormatTime(p.Time, agent.Location()) + "  " + text
+	return p.ID + "  " + memgpt.FormatTime(p.Time, agent.Location()) + "  " + inLine(p.Text, 120)
 }

@@ -205,7 +205,7 @@ func (f *forgetter) show(agent memgpt.Agent, p *kernel.Forgotten) {
 		if l.Part {
 			how = "in part"
 		}
-		print("  %-12s %-7s  %s%s  %s", l.Kind, how, l.ID, at, briefly(l.Text))
+		print("  %-12s %-7s  %s%s  %s", l.Kind, how, l.ID, at, inLine(l.Text, 100))
 	}
 	switch {
 	case p.None() && p.Already > 0:
@@ -224,15 +224,6 @@ func (f *forgetter) show(agent memgpt.Agent, p *kernel.Forgotten) {
 	for _, s := range p.Kept {
 		print("not touched: %s", s)
 	}
-}
-
-// briefly shortens a text to a part of a line.
-func briefly(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if part := memgpt.CutText(text, 100); part != text {
-		return part + "…"
-	}
-	return text
 }
 
 func counts(p *kernel.Forgotten) string {

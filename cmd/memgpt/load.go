@@ -192,12 +192,7 @@ func (l *loader) raise(ctx context.Context, name string, m host.Message) error {
 	if err != nil {
 		return err
 	}
-	for u := range turn.Updates(ctx) {
-		if err := l.print(u, false); err != nil {
-			return err
-		}
-	}
-	record, err := turn.Wait(ctx)
+	record, err := l.follow(ctx, turn, false)
 	if err != nil {
 		return fmt.Errorf("%s is stored; the agent is told with the next run: %w", name, err)
 	}

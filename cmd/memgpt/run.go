@@ -63,17 +63,22 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	for u := range turn.Updates(ctx) {
-		if err := a.print(u, asJSON); err != nil {
-			return err
-		}
-	}
-	record, err := turn.Wait(ctx)
+	record, err := a.follow(ctx, turn, asJSON)
 	if err != nil {
 		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
 	}
 	a.embedOwn(ctx, agent)
 	return a.verdict(record)
+}
+
+// follow prints what happens in a turn and returns how it ended. An error says that this is not known.
+func (a *app) follow(ctx context.Context, turn *host.Turn, asJSON bool) (memgpt.Turn, error) {
+	for u := range turn.Updates(ctx) {
+		if err := a.print(u, asJSON); err != nil {
+			return memgpt.Turn{}, err
+		}
+	}
+	return turn.Wait(ctx)
 }
 
 // print writes one update: what the agent says to standard output, what a person should know to standard error.

@@ -112,17 +112,12 @@ func (a *app) printHit(l hitLine, parts []tool.Part) error {
 
 // spokenLines shows neighbours of a hit, a line each.
 func spokenLines(hits []tool.Hit) (list []string) {
-	const most = 160
 	for _, h := range hits {
 		who := string(h.Role)
 		if h.Author != "" {
 			who = h.Author
 		}
-		text := strings.Join(strings.Fields(h.Text), " ")
-		if part := memgpt.CutText(text, most); part != text {
-			text = part + "…"
-		}
-		list = append(list, who+": "+text)
+		list = append(list, who+": "+inLine(h.Text, 160))
 	}
 	return list
 }
@@ -140,19 +135,23 @@ func (a *app) tellHits(hits tool.Hits) {
 	switch {
 	case hits.Words != "":
 		a.say("searched by words alone: %s", hits.Words)
-	case hits.Unembedded > manyUnembedded:
+	case hits.Unembedded > tool.ManyUnembedded:
 		a.say("%.0f %% of the texts have no vector yet and are found by their words alone; memgpt index --wait makes them", 100*hits.Unembedded)
 	}
 }
 
-// manyUnembedded is the share of texts without a vector from which on a person is told.
-const manyUnembedded = .01
-
 // shownBytes is how much of a hit's text a person is shown; --json has it whole.
 const shownBytes = 600
 
-func short(text string) string {
-	if part := memgpt.CutText(text, shownBytes); part != text {
+func short(text string) string { return cutShort(text, shownBytes) }
+
+// inLine puts a text on one line, of so many bytes at most.
+func inLine(text string, most int) string {
+	return cutShort(strings.Join(strings.Fields(text), " "), most)
+}
+
+func cutShort(text string, most int) string {
+	if part := memgpt.CutText(text, most); part != text {
 		return part + "…"
 	}
 	return text
