@@ -51,7 +51,7 @@ func (r *runner) stepsBefore(ctx context.Context, t *talker) error {
 		return err
 	}
 	for _, n := range through {
-		r.out.Embedded = n
+		r.out.Embedded = n.Through
 	}
 	if base := median(alone); base > 0 {
 		r.out.BehindRatio = median(with) / base

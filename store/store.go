@@ -88,17 +88,23 @@ type Index interface {
 	// DocNumbers returns the numbers of those documents that exist.
 	DocNumbers(ctx context.Context, tenant, owner string, ids []string) ([]int64, error)
 
-	// Embedded returns, by model, the number up to which an owner's documents have vectors.
-	Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error)
+	// Embedded returns, by model, how far an owner's vectors are.
+	Embedded(ctx context.Context, tenant, owner string) (map[string]Cursor, error)
+	// Partials returns the first documents, limit at most, that a model's cursor has passed and that don't have all of
+	// their vectors yet.
+	Partials(ctx context.Context, tenant, owner, model string, limit int) ([]Partial, error)
 	// Vectors yields a model's vectors of the owner's documents with numbers over after, in the order of documents and
-	// pieces. Data is valid until yield returns; yield returns false to stop, and may use the store. CodeConflict says that
+	// pieces, but for partial documents. Data is valid until yield returns; yield returns false to stop, and may use the store. CodeConflict says that
 	// the vectors were dropped meanwhile.
 	Vectors(ctx context.Context, tenant, owner, model string, after int64, yield func(Vector) bool) error
 	// VectorsOf yields those of the documents with the numbers, which ascend.
 	VectorsOf(ctx context.Context, tenant, owner, model string, docs []int64, yield func(Vector) bool) error
-	// Backlog returns the owners of all tenants that have documents without a vector of the model, those with the fewest
-	// first.
+	// Backlog returns the owners of all tenants that have documents without all of their vectors by the model, those with
+	// the fewest first.
 	Backlog(ctx context.Context, model string) ([]Backlog, error)
+	// Superseded returns the sets of vectors, of all tenants, by other models than this one whose owners have all of their
+	// vectors by this one.
+	Superseded(ctx context.Context, model string) ([]OwnerModel, error)
 }
 
 // Vector is the embedding of a document, or of one piece of a long one. A document without text to embed has none.
@@ -116,13 +122,43 @@ type Vectors struct {
 	Tenant, Owner, Model string
 	After, Through       int64
 	List                 []Vector
+	Partial              []int64 // documents of these, ascending, of which List has only the first pieces, or none
 }
 
-// Backlog is an owner whose documents from After+1 to Docs have no vectors yet.
-type Backlog struct {
-	Tenant, Owner string
-	After, Docs   int64
+// Cursor is how far an owner's vectors of one model are.
+type Cursor struct {
+	Through int64 // documents up to this one have their vectors, but for
+	Partial int64 // so many of them
+	Version int64 // another one when vectors of documents up to Through were added or taken away
 }
+
+// Partial is a document that the cursor passed before all of its pieces had vectors: its text is long, or a part of the
+// text was erased since. The vectors that it has are kept, and no walk yields them until a Rest makes them whole.
+type Partial struct {
+	Doc    int64
+	Pieces int    // that have their vectors
+	First  []byte // what the vector of the first one holds; nil without one
+}
+
+// Rest is more vectors of a partial document: a commit of it adds them. What Partials told must be so still, and so must
+// the Version of the cursor, read before it (else CodeConflict).
+type Rest struct {
+	Tenant, Owner, Model string
+	Doc                  int64
+	Pieces               int // Partial.Pieces
+	Version              int64
+	List                 []Vector // of the pieces that follow
+	Whole                bool     // no piece is left: the document is partial no more
+}
+
+// Backlog is an owner whose documents from After+1 to Docs have no vectors yet, and Partial of those before them not all.
+type Backlog struct {
+	Tenant, Owner        string
+	After, Docs, Partial int64
+}
+
+// Left is how many documents don't have all of their vectors.
+func (b *Backlog) Left() int64 { return b.Docs - b.After + b.Partial }
 
 // OwnerModel names an owner's vectors of one model.
 type OwnerModel struct{ Tenant, Owner, Model string }
@@ -235,6 +271,7 @@ type Commit struct {
 	Docs     []Doc
 	DeadDocs []DocRef // out of results from now on
 	Vectors  []Vectors
+	Rests    []Rest         // stored after Vectors
 	Unembed  []OwnerModel   // vectors of an owner to be dropped, with their cursor, before Vectors are stored
 	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
 	Consume  []string       // IDs of events that are done with

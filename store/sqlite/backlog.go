@@ -36,7 +36,7 @@ func (s *Store) Backlog(ctx context.Context, model string) ([]store.Backlog, err
 		list = append(list, o)
 	}
 	slices.SortFunc(list, func(x, y store.Backlog) int {
-		return cmp.Or(cmp.Compare(x.Docs-x.After, y.Docs-y.After), cmp.Compare(x.Tenant, y.Tenant), cmp.Compare(x.Owner, y.Owner))
+		return cmp.Or(cmp.Compare(x.Left(), y.Left()), cmp.Compare(x.Tenant, y.Tenant), cmp.Compare(x.Owner, y.Owner))
 	})
 	return list, nil
 }
@@ -65,7 +65,7 @@ func (s *Store) takeTouched(ctx context.Context) (version int64, touched map[int
 
 const (
 	sqlBehind = `SELECT o.no, o.tenant, o.id, (SELECT max(no) FROM docs WHERE no BETWEEN o.no << 32 AND o.no << 32 | 0xffffffff),
-		s.through FROM owners o LEFT JOIN sets s ON s.owner = o.no AND s.model = (SELECT no FROM models WHERE id = ?)`
+		s.through, (SELECT count(*) FROM partials WHERE no BETWEEN s.no << 32 AND s.no << 32 | 0xffffffff) FROM owners o LEFT JOIN sets s ON s.owner = o.no AND s.model = (SELECT no FROM models WHERE id = ?)`
 	sqlBehindOne = sqlBehind + " WHERE o.no = ?"
 )
 
@@ -74,8 +74,8 @@ const (
 func (s *Store) bringUp(ctx context.Context, model string, version int64, touched map[int64]bool) error {
 	b := &s.backlog
 	note := func(r row) error {
-		o := store.Backlog{Tenant: r.text(1), Owner: r.text(2), After: r.int(4), Docs: posOf(r.int(3))}
-		if o.Docs > o.After {
+		o := store.Backlog{Tenant: r.text(1), Owner: r.text(2), After: r.int(4), Docs: posOf(r.int(3)), Partial: r.int(5)}
+		if o.Left() > 0 {
 			b.behind[r.int(0)] = o
 		} else {
 			delete(b.behind, r.int(0))

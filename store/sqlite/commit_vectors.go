@@ -35,6 +35,10 @@ func (s *Store) codeVectors(c *store.Commit, x *coded) error {
 		if err := checkList(v); err != nil {
 			return err
 		}
+		if len(v.Partial) > 0 {
+			x.vectors = append(x.vectors, nil) // packed when the set is known
+			continue
+		}
 		x.vectors = append(x.vectors, packVectors(v.List))
 	}
 	return nil
@@ -48,6 +52,14 @@ func checkList(v *store.Vectors) error {
 				v.Owner, p.Doc, p.Piece, v.After+1, v.Through)
 		}
 		before = p
+	}
+	last := v.After
+	for _, doc := range v.Partial {
+		if doc <= last || doc > v.Through {
+			return memgpt.Errorf(memgpt.CodeInvalid, "store vectors of %s: the partial document %d is out of order or not in %d to %d",
+				v.Owner, doc, v.After+1, v.Through)
+		}
+		last = doc
 	}
 	return nil
 }
@@ -108,14 +120,19 @@ func (w *work) applyVectors(c *store.Commit, x *coded) error {
 		if err != nil {
 			return err
 		}
-		rows, err := w.withoutErased(o, v, x.vectors[i])
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			if _, err := w.c.exec(sqlVectorNew, rowNo(set, r.doc), r.data); err != nil {
+		rows := x.vectors[i]
+		if len(v.Partial) > 0 {
+			list, err := w.beginPartials(o, set, v)
+			if err != nil {
 				return err
 			}
+			rows = packVectors(list)
+		}
+		if rows, err = w.withoutErased(o, v, rows); err != nil {
+			return err
+		}
+		if err := w.newVectors(set, rows); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -165,6 +182,9 @@ func (w *work) applyUnembed(c *store.Commit, _ *coded) error {
 			continue
 		}
 		if _, err := w.c.exec(sqlSetDrop, no); err != nil {
+			return err
+		}
+		if _, err := w.c.exec(sqlPartialsDel, rowNo(no, 0), rowNo(no, maxPos)); err != nil {
 			return err
 		}
 		if _, err := w.c.exec(sqlDropped, no); err != nil {

@@ -17,7 +17,10 @@ type docErasure struct {
 }
 
 // docChange says by how much a document shrank.
-type docChange struct{ number, length, bytes int64 }
+type docChange struct {
+	number, length, bytes int64
+	stays                 bool // with a part of its text
+}
 
 func (w *eraser) docs() error {
 	byOwner := map[*ownerState]*docErasure{}
@@ -135,7 +138,7 @@ func (w *eraser) thinDoc(d *docErasure, number int64, id string, keep *store.Doc
 	}
 	terms := packTerms(rest)
 	change := docChange{number: number, bytes: int64(len(old) - len(terms))}
-	if len(left) > 0 {
+	if change.stays = len(left) > 0; change.stays {
 		change.length = max(length-int64(keep.Length), 0)
 		_, err = w.c.exec(sqlDocThinned, length-change.length, terms, no)
 	} else {
@@ -303,8 +306,9 @@ const (
 	sqlErasedIn   = "SELECT no FROM docs WHERE no BETWEEN ? AND ? AND id = x''"
 )
 
-// eraseVectors erases the vectors of the documents. The cursor moves back by one: whoever embeds just now may have read
-// what is gone, and his commit is refused; and who keeps vectors in memory sees that they are not what they were.
+// eraseVectors erases the vectors of the documents; those of which a part stays get others later. The cursor moves back by
+// one and has a new version: whoever embeds just now may have read what is gone, and his commit is refused; and who keeps
+// vectors in memory sees that they are not what they were.
 func (w *eraser) eraseVectors(d *docErasure) error {
 	sets, err := w.numbers(sqlSetsOf, d.owner.no)
 	if err != nil {
@@ -325,8 +329,31 @@ func (w *eraser) eraseVectors(d *docErasure) error {
 				return err
 			}
 		}
+		if _, err := w.c.exec(sqlSetChanged, set); err != nil {
+			return err
+		}
 		if err := w.dropVectors(set, gone); err != nil {
 			return err
+		}
+		if err := w.restartPartials(set, through-1, gone, d.changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restartPartials takes the pieces of partial docs away, and makes docs up to the cursor that stay in part partial.
+func (w *eraser) restartPartials(set, through int64, gone map[int64]bool, changes []docChange) error {
+	for doc := range gone {
+		if _, err := w.c.exec(sqlPartialDel, rowNo(set, doc)); err != nil {
+			return err
+		}
+	}
+	for _, c := range changes {
+		if c.stays && c.number <= through {
+			if err := w.setPartial(set, c.number, nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -132,8 +132,10 @@ func (w *eraser) removeOwner(no int64) error {
 		return err
 	}
 	for _, set := range sets {
-		if _, err := w.c.exec(sqlVectorsDel, rowNo(set, 0), rowNo(set, maxPos)); err != nil {
-			return err
+		for _, query := range []string{sqlVectorsDel, sqlPartialsDel} {
+			if _, err := w.c.exec(query, rowNo(set, 0), rowNo(set, maxPos)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := w.deleteAll(no, ownerRanges[:], ownerRows[:]); err != nil {

@@ -95,7 +95,7 @@ func TestOpenErrors(t *testing.T) {
 		{filepath.Join(text, "m.db"), "", []string{"not a directory"}},
 		{text, memgpt.CodeInvalid, []string{"not a SQLite database"}},
 		{foreign, memgpt.CodeInvalid, []string{"another program's"}},
-		{newer, memgpt.CodeNewer, []string{"version 99", "up to 3", "use the newer program"}},
+		{newer, memgpt.CodeNewer, []string{"version 99", "up to 4", "use the newer program"}},
 		{"", memgpt.CodeInvalid, []string{"no path"}},
 	} {
 		before, _ := os.ReadFile(tt.path)

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	sqlEmbedded = `SELECT m.id, s.through FROM owners o JOIN sets s ON s.owner = o.no JOIN models m ON m.no = s.model
+	sqlEmbedded = `SELECT m.id, s.through, s.no, s.changed,
+		(SELECT count(*) FROM partials WHERE no BETWEEN s.no << 32 AND s.no << 32 | 0xffffffff) FROM owners o JOIN sets s ON s.owner = o.no JOIN models m ON m.no = s.model
 		WHERE o.tenant = ? AND o.id = ?`
 	sqlSetFind = `SELECT s.no, s.through FROM owners o JOIN models m JOIN sets s ON s.owner = o.no AND s.model = m.no
 		WHERE o.tenant = ? AND o.id = ? AND m.id = ?`
@@ -28,10 +29,13 @@ func findSet(c *conn, tenant, owner, model string) (no, through int64, err error
 }
 
 // Embedded implements store.Index.
-func (s *Store) Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error) {
-	out := map[string]int64{}
+func (s *Store) Embedded(ctx context.Context, tenant, owner string) (map[string]store.Cursor, error) {
+	out := map[string]store.Cursor{}
 	err := s.read(ctx, "what vectors "+owner+" has", func(c *conn) error {
-		return c.each(func(r row) error { out[r.text(0)] = r.int(1); return nil }, sqlEmbedded, tenant, owner)
+		return c.each(func(r row) error {
+			out[r.text(0)] = store.Cursor{Through: r.int(1), Partial: r.int(4), Version: versionOfSet(r.int(2), r.int(3))}
+			return nil
+		}, sqlEmbedded, tenant, owner)
 	})
 	return out, err
 }

@@ -321,10 +321,15 @@ func testEraseVectors(e *env) {
 	e.refuse(&store.Commit{Vectors: []store.Vectors{under}}, memgpt.CodeConflict)
 	e.commit(&store.Commit{Vectors: []store.Vectors{first}})
 	e.same("vectors of a model that had none", e.vectors("", "o", "n", 0), pieces(vec(6, 0, "six")))
-	under.After = must(e.s.Embedded(e.ctx, "", "o"))(e)["m"]
+	at := must(e.s.Embedded(e.ctx, "", "o"))(e)["m"]
+	under.After = at.Through
+	e.same("cursor", []int64{at.Through, at.Partial}, []int64{3, 1})
 	under.List = append([]store.Vector{vec(4, 0, "four")}, under.List...)
 	e.commit(&store.Commit{Vectors: []store.Vectors{under}})
 	e.same("vectors", e.vectors("", "o", "m", 0), pieces(vec(3, 0, "three"), vec(4, 0, "four"), vec(6, 0, "six")))
+	e.same("what a part stayed of", e.partials("o", "m"), "2+0 ")
+	e.commit(e.rest("o", "m", 2, 0, true, vec(2, 0, "two again")))
+	e.same("vectors in the end", e.vectors("", "o", "m", 0), pieces(vec(2, 0, "two again"), vec(3, 0, "three"), vec(4, 0, "four"), vec(6, 0, "six")))
 }
 
 // testEraseOfOthers erases through one store what another has read.

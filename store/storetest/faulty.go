@@ -250,8 +250,8 @@ func (f *Faulty) DocNumbers(ctx context.Context, tenant, owner string, ids []str
 }
 
 // Embedded implements store.Index.
-func (f *Faulty) Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error) {
-	return through(f, func() (map[string]int64, error) { return f.Inner.Embedded(ctx, tenant, owner) })
+func (f *Faulty) Embedded(ctx context.Context, tenant, owner string) (map[string]store.Cursor, error) {
+	return through(f, func() (map[string]store.Cursor, error) { return f.Inner.Embedded(ctx, tenant, owner) })
 }
 
 // Vectors implements store.Index.
@@ -273,6 +273,16 @@ func (f *Faulty) VectorsOf(ctx context.Context, tenant, owner, model string, doc
 // Backlog implements store.Index.
 func (f *Faulty) Backlog(ctx context.Context, model string) ([]store.Backlog, error) {
 	return through(f, func() ([]store.Backlog, error) { return f.Inner.Backlog(ctx, model) })
+}
+
+// Partials implements store.Index.
+func (f *Faulty) Partials(ctx context.Context, tenant, owner, model string, limit int) ([]store.Partial, error) {
+	return through(f, func() ([]store.Partial, error) { return f.Inner.Partials(ctx, tenant, owner, model, limit) })
+}
+
+// Superseded implements store.Index.
+func (f *Faulty) Superseded(ctx context.Context, model string) ([]store.OwnerModel, error) {
+	return through(f, func() ([]store.OwnerModel, error) { return f.Inner.Superseded(ctx, model) })
 }
 
 // Change implements store.Store.

@@ -43,7 +43,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"VectorsAlone", testVectorsAlone}, {"VectorsDead", testVectorsDead}, {"Unembed", testUnembed}, {"VectorTenants", testVectorTenants},
 		{"VectorsStop", testVectorsStop}, {"Backlog", testBacklog}, {"VectorsRandom", testVectorsRandom},
 		{"Erase", testErase}, {"EraseRefused", testEraseRefused}, {"EraseWhole", testEraseWhole}, {"EraseIndex", testEraseIndex},
-		{"EraseVectors", testEraseVectors},
+		{"EraseVectors", testEraseVectors}, {"ErasePartials", testErasePartials},
+		{"Partials", testPartials}, {"PartialsRefused", testPartialsRefused}, {"Superseded", testSuperseded},
 		{"Concurrent", testConcurrent}, {"ConcurrentReads", testConcurrentReads},
 		{"Change", testChange}, {"Closed", testClosed},
 	} {

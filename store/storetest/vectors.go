@@ -56,6 +56,16 @@ func (e *env) vectorsAt(tenant, owner, model string, docs ...int64) string {
 	return out.String()
 }
 
+// cursors is how far the vectors of an owner go, by model.
+func (e *env) cursors(tenant, owner string) map[string]int64 {
+	e.Helper()
+	out := map[string]int64{}
+	for model, at := range must(e.s.Embedded(e.ctx, tenant, owner))(e) {
+		out[model] = at.Through
+	}
+	return out
+}
+
 func vec(doc int64, piece int, data string) store.Vector {
 	return store.Vector{Doc: doc, Piece: piece, Data: []byte(data)}
 }
@@ -71,7 +81,7 @@ func testVectors(e *env) {
 	e.commit(embed("o", "m", 0, 3, vec(1, 0, "a"), vec(1, 1, "b"), vec(3, 0, "c\x00\xff"), vec(3, 7, "")))
 	e.commit(embed("o", "m", 3, 4)) // a document without text
 	e.commit(embed("o", "n", 0, 1, vec(1, 0, "other")))
-	e.same("cursors", must(e.s.Embedded(e.ctx, "", "o"))(e), map[string]int64{"m": 4, "n": 1})
+	e.same("cursors", e.cursors("", "o"), map[string]int64{"m": 4, "n": 1})
 	e.same("all", e.vectors("", "o", "m", 0), "1.0=a 1.1=b 3.0=c\x00\xff 3.7= ")
 	e.same("all after less than none", e.vectors("", "o", "m", -9), "1.0=a 1.1=b 3.0=c\x00\xff 3.7= ")
 	e.same("after one", e.vectors("", "o", "m", 1), "3.0=c\x00\xff 3.7= ")
@@ -115,7 +125,7 @@ func testVectorsRefused(e *env) {
 	mixed.Docs = e.docs("", "o", 1)
 	e.refuse(mixed, memgpt.CodeConflict)
 	e.same("documents", must(e.s.Stats(e.ctx, "", "o", nil))(e).Docs, 5)
-	e.same("cursors", must(e.s.Embedded(e.ctx, "", "o"))(e), map[string]int64{"m": 2})
+	e.same("cursors", e.cursors("", "o"), map[string]int64{"m": 2})
 	e.same("vectors", e.vectors("", "o", "m", 0), "1.0=a ")
 	e.same("of an owner that isn't there", len(must(e.s.Embedded(e.ctx, "", "none"))(e)), 0)
 }
@@ -158,7 +168,7 @@ func testUnembed(e *env) {
 	e.commit(embed("p", "m", 0, 1, vec(1, 0, "p")))
 	drop := []store.OwnerModel{{Owner: "o", Model: "m"}, {Owner: "o", Model: "none"}, {Owner: "none", Model: "m"}, {Tenant: "x", Owner: "o", Model: "n"}}
 	e.commit(&store.Commit{Unembed: drop})
-	e.same("cursors", must(e.s.Embedded(e.ctx, "", "o"))(e), map[string]int64{"n": 2})
+	e.same("cursors", e.cursors("", "o"), map[string]int64{"n": 2})
 	e.same("what is left", e.vectors("", "o", "m", 0)+e.vectorsAt("", "o", "m", 1)+e.vectors("", "o", "n", 0)+e.vectors("", "p", "m", 0), "2.0=n 1.0=p ")
 	e.same("backlog", must(e.s.Backlog(e.ctx, "m"))(e), []store.Backlog{{Owner: "o", Docs: 3}})
 	e.refuse(embed("o", "m", 3, 4), memgpt.CodeInvalid)
@@ -252,6 +262,12 @@ func testBacklog(e *env) {
 type embedded struct {
 	through int64
 	list    []store.Vector
+	partial map[int64][]store.Vector
+}
+
+// sorted brings the vectors in order after some were added.
+func (s *embedded) sorted() {
+	slices.SortFunc(s.list, func(a, b store.Vector) int { return cmp.Or(cmp.Compare(a.Doc, b.Doc), cmp.Compare(a.Piece, b.Piece)) })
 }
 
 // vectorHistory makes random commits of documents and vectors, and knows what must be there.
@@ -269,7 +285,7 @@ func newVectorHistory(seed uint64) *vectorHistory {
 	}
 	for i := range h.owners {
 		for _, m := range vectorModels {
-			h.sets[h.key(i, m)] = &embedded{}
+			h.sets[h.key(i, m)] = &embedded{partial: map[int64][]store.Vector{}}
 		}
 	}
 	return h
@@ -292,12 +308,43 @@ func (h *vectorHistory) next(owner int, model string) (v store.Vectors, right bo
 		right = v.After == set.through
 	}
 	for doc := v.After + 1; doc <= v.Through; doc++ {
-		for piece := range h.rng.IntN(4) {
-			pad := []int{0, 0, 0, 0, 300, 1200, 5000}[h.rng.IntN(7)]
-			v.List = append(v.List, vec(doc, piece, fmt.Sprint(model, h.rng.IntN(1000), strings.Repeat("x", pad))))
+		v.List = append(v.List, h.some(model, doc, 0)...)
+		if h.rng.IntN(6) == 0 {
+			v.Partial = append(v.Partial, doc)
 		}
 	}
 	return v, right
+}
+
+// some are vectors of a document from a piece on.
+func (h *vectorHistory) some(model string, doc int64, from int) (list []store.Vector) {
+	for i := range h.rng.IntN(4) {
+		pad := []int{0, 0, 0, 0, 300, 1200, 5000}[h.rng.IntN(7)]
+		list = append(list, vec(doc, from+i, fmt.Sprint(model, h.rng.IntN(1000), strings.Repeat("x", pad))))
+	}
+	return list
+}
+
+// resume adds vectors to partial documents of an owner, one commit for all.
+func (h *vectorHistory) resume(e *env, owner int, model string) {
+	e.Helper()
+	k, set, c := h.key(owner, model), h.sets[h.key(owner, model)], &store.Commit{}
+	version := must(e.s.Embedded(e.ctx, k.Tenant, k.Owner))(e)[model].Version
+	for doc, have := range set.partial {
+		if h.rng.IntN(2) == 0 {
+			continue
+		}
+		r := store.Rest{Tenant: k.Tenant, Owner: k.Owner, Model: model, Doc: doc, Pieces: len(have), Version: version,
+			List: h.some(model, doc, len(have)), Whole: h.rng.IntN(2) == 0}
+		c.Rests = append(c.Rests, r)
+		set.partial[doc] = append(have, r.List...)
+		if r.Whole {
+			set.list = append(set.list, set.partial[doc]...)
+			delete(set.partial, doc)
+		}
+	}
+	set.sorted()
+	e.commit(c)
 }
 
 // turn makes a few commits of documents, vectors, or of what drops vectors.
@@ -311,7 +358,10 @@ func (h *vectorHistory) turn(e *env) {
 	set := h.sets[h.key(owner, model)]
 	if h.rng.IntN(25) == 0 {
 		e.commit(&store.Commit{Unembed: []store.OwnerModel{h.key(owner, model)}})
-		*set = embedded{}
+		*set = embedded{partial: map[int64][]store.Vector{}}
+	}
+	if len(set.partial) > 0 && h.rng.IntN(3) == 0 {
+		h.resume(e, owner, model)
 	}
 	if set.through == int64(len(h.models[owner].docs)) {
 		return
@@ -319,7 +369,17 @@ func (h *vectorHistory) turn(e *env) {
 	v, right := h.next(owner, model)
 	if c := (&store.Commit{Vectors: []store.Vectors{v}}); right {
 		e.commit(c)
-		set.through, set.list = v.Through, append(set.list, v.List...)
+		set.through = v.Through
+		for _, doc := range v.Partial {
+			set.partial[doc] = nil
+		}
+		for _, x := range v.List {
+			if have, partial := set.partial[x.Doc]; partial {
+				set.partial[x.Doc] = append(have, x)
+			} else {
+				set.list = append(set.list, x)
+			}
+		}
 	} else if v.Through <= int64(len(h.models[owner].docs)) {
 		e.refuse(c, memgpt.CodeConflict)
 	}
@@ -336,7 +396,7 @@ func (h *vectorHistory) compare(e *env) {
 			}
 			h.compareSet(e, o.tenant, o.owner, model, set)
 		}
-		e.same("cursors", must(e.s.Embedded(e.ctx, o.tenant, o.owner))(e), cursors)
+		e.same("cursors", e.cursors(o.tenant, o.owner), cursors)
 	}
 	for _, model := range vectorModels {
 		h.compareBacklog(e, model)
@@ -363,6 +423,18 @@ func (h *vectorHistory) compareSet(e *env, tenant, owner, model string, set *emb
 	}
 	e.same(fmt.Sprint("vectors after ", after), e.vectors(tenant, owner, model, after), pieces(late...))
 	e.same("vectors of documents", e.vectorsAt(tenant, owner, model, docs...), pieces(some...))
+	partials := map[int64]int{}
+	for _, p := range must(e.s.Partials(e.ctx, tenant, owner, model, 1e6))(e) {
+		partials[p.Doc] = p.Pieces
+	}
+	want := map[int64]int{}
+	for doc, list := range set.partial {
+		want[doc] = len(list)
+	}
+	e.same("partial documents", partials, want)
+	if at := must(e.s.Embedded(e.ctx, tenant, owner))(e)[model]; at.Partial != int64(len(want)) {
+		e.Errorf("%d documents are partial, want %d", at.Partial, len(want))
+	}
 }
 
 func (h *vectorHistory) compareBacklog(e *env, model string) {
@@ -370,12 +442,12 @@ func (h *vectorHistory) compareBacklog(e *env, model string) {
 	var want []store.Backlog
 	for i, o := range h.owners {
 		set, docs := h.sets[h.key(i, model)], int64(len(h.models[i].docs))
-		if docs > set.through {
-			want = append(want, store.Backlog{Tenant: o.tenant, Owner: o.owner, After: set.through, Docs: docs})
+		if docs > set.through || len(set.partial) > 0 {
+			want = append(want, store.Backlog{Tenant: o.tenant, Owner: o.owner, After: set.through, Docs: docs, Partial: int64(len(set.partial))})
 		}
 	}
 	list := must(e.s.Backlog(e.ctx, model))(e)
-	fewest := func(a, b store.Backlog) int { return cmp.Compare(a.Docs-a.After, b.Docs-b.After) }
+	fewest := func(a, b store.Backlog) int { return cmp.Compare(a.Left(), b.Left()) }
 	if !slices.IsSortedFunc(list, fewest) {
 		e.Errorf("the backlog isn't sorted: %+v", list)
 	}
@@ -466,7 +538,7 @@ func race(e *env, data string, n int64) (made int) {
 			e.Errorf("read: %v", err)
 			return made
 		}
-		if at["m"] == n {
+		if at["m"].Through == n {
 			return made
 		}
 		list, err := e.s.Backlog(e.ctx, "m")
