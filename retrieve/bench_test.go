@@ -158,8 +158,8 @@ func (x *madeIndex) vector(doc int64) store.Vector {
 	return store.Vector{Doc: doc, Data: x.data}
 }
 
-func (x *madeIndex) Embedded(context.Context, string, string) (map[string]int64, error) {
-	return map[string]int64{"bench": x.docs}, nil
+func (x *madeIndex) Embedded(context.Context, string, string) (map[string]store.Cursor, error) {
+	return map[string]store.Cursor{"bench": {Through: x.docs}}, nil
 }
 
 func (x *madeIndex) Vectors(_ context.Context, _, _, _ string, after int64, yield func(store.Vector) bool) error {

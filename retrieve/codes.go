@@ -22,7 +22,8 @@ const (
 // What is read of them is never changed: growth appends, or makes them new.
 type codes struct {
 	dim, stride int
-	through     int64     // documents that were asked for
+	through     int64     // documents that were asked for,
+	version     int64     // of the cursor then
 	doc         []uint32  // of each vector: its number less one, ascending
 	whole       []int8    // rows of dim; nil for sign codes
 	unit        []float32 // what a whole row is multiplied by
@@ -45,15 +46,16 @@ type reading struct {
 	prior                *prior
 }
 
-// grown returns the codes with all vectors of documents up to through.
-func (r *reading) grown(ctx context.Context, c *codes, through int64) (*codes, error) {
+// grown returns the codes with all vectors of documents up to the cursor.
+func (r *reading) grown(ctx context.Context, c *codes, at store.Cursor) (*codes, error) {
+	through := at.Through
 	switch {
-	case c == nil || through < c.through:
-		c = &codes{}
+	case c == nil || through < c.through || at.Version != c.version:
+		c = &codes{version: at.Version}
 	case through == c.through:
 		return c, nil
 	case c.bits != nil && basisOf(through) != c.basis:
-		c = &codes{}
+		c = &codes{version: at.Version}
 	}
 	if c.bits != nil {
 		return r.grownSigns(ctx, c, through)
@@ -62,7 +64,7 @@ func (r *reading) grown(ctx context.Context, c *codes, through int64) (*codes, e
 	if err != nil || next != nil {
 		return next, err
 	}
-	return r.grownSigns(ctx, &codes{}, through)
+	return r.grownSigns(ctx, &codes{version: at.Version}, through)
 }
 
 // basisOf returns the largest power of two that is not over n.

@@ -104,10 +104,10 @@ func TestGrowthEqualsRebuild(t *testing.T) {
 			kept.doc, kept.bits, kept.whole = slices.Clone(before.doc), slices.Clone(before.bits), slices.Clone(before.whole)
 		}
 		var err error
-		if grown, err = r.grown(t.Context(), grown, through); err != nil {
+		if grown, err = r.grown(t.Context(), grown, store.Cursor{Through: through}); err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := r.grown(t.Context(), nil, through)
+		fresh, err := r.grown(t.Context(), nil, store.Cursor{Through: through})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,12 +121,12 @@ func TestGrowthEqualsRebuild(t *testing.T) {
 			t.Fatalf("%d vectors are kept as signs: %v", through, signs)
 		}
 	}
-	if whole, err := r.grown(t.Context(), nil, 100); err != nil {
+	if whole, err := r.grown(t.Context(), nil, store.Cursor{Through: 100}); err != nil {
 		t.Error(err)
-	} else if smaller, err := r.grown(t.Context(), whole, 10); err != nil || len(smaller.doc) != 10 {
+	} else if smaller, err := r.grown(t.Context(), whole, store.Cursor{Through: 10}); err != nil || len(smaller.doc) != 10 {
 		t.Errorf("after whole vectors were dropped there are %d, %v", len(smaller.doc), err)
 	}
-	if smaller, err := r.grown(t.Context(), grown, 10); err != nil || len(smaller.doc) != 10 {
+	if smaller, err := r.grown(t.Context(), grown, store.Cursor{Through: 10}); err != nil || len(smaller.doc) != 10 {
 		t.Errorf("after vectors were dropped there are %v, %v", smaller, err)
 	}
 }
@@ -143,7 +143,7 @@ func TestCosines(t *testing.T) {
 			}
 		}
 		r := readingOf(list, dim)
-		c, err := r.grown(t.Context(), nil, 100)
+		c, err := r.grown(t.Context(), nil, store.Cursor{Through: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestSignCodesFindTheNearest(t *testing.T) {
 	for _, dim := range []int{100, 384} {
 		vectors := oneWay(rnd, 6000, dim)
 		r := readingOf(listed(vectors), dim)
-		signs, err := r.grown(t.Context(), nil, 6000)
+		signs, err := r.grown(t.Context(), nil, store.Cursor{Through: 6000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestDamagedVectors(t *testing.T) {
 	good := packVector([]float32{1, 2, 3})
 	for name, data := range map[string][]byte{"empty": nil, "no dimension": {1, 2, 3, 4}, "another dimension": packVector([]float32{1, 2})} {
 		r := readingOf(&vectorList{list: []store.Vector{{Doc: 1, Data: good}, {Doc: 2, Data: data}}}, 3)
-		if _, err := r.grown(t.Context(), nil, 2); err == nil || !strings.Contains(err.Error(), "load vectors") {
+		if _, err := r.grown(t.Context(), nil, store.Cursor{Through: 2}); err == nil || !strings.Contains(err.Error(), "load vectors") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

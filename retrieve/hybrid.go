@@ -37,7 +37,7 @@ type sight struct {
 type look struct {
 	reading  *reading
 	embedder memgpt.Embedder
-	through  int64
+	cursor   store.Cursor
 	cancel   context.CancelFunc
 	done     chan struct{}
 	vector   []float32
@@ -55,15 +55,17 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 		hits.Words = fmt.Sprintf("the vectors can't be read: %v", err)
 		return nil
 	}
-	e, through := s.pick(have, int64(docs))
-	missing := int64(docs) - through - int64(len(q.Exclude)) // what is excluded is mostly new, and not missed
+	e := s.pick(have, int64(docs))
+	cursor := have[e.Model()]
+	done := min(cursor.Through, int64(docs)) - cursor.Partial
+	missing := int64(docs) - done - int64(len(q.Exclude)) // what is excluded is mostly new, and not missed
 	hits.Unembedded = float64(max(missing, 0)) / float64(docs)
-	if through == 0 {
-		hits.Words = "no text has a vector yet"
+	if done <= 0 {
+		hits.Words = fmt.Sprintf("no text has a vector by %s yet", e.Model())
 		return nil
 	}
 	l := &look{reading: &reading{index: s.index, tenant: q.Tenant, owner: q.Owner, model: e.Model()}, embedder: e,
-		through: through, done: make(chan struct{})}
+		cursor: cursor, done: make(chan struct{})}
 	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
 	go func() {
 		defer close(l.done)
@@ -72,20 +74,19 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	return l
 }
 
-// pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most, and up to
-// which document.
-func (s *Searcher) pick(have map[string]int64, docs int64) (memgpt.Embedder, int64) {
+// pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most.
+func (s *Searcher) pick(have map[string]store.Cursor, docs int64) memgpt.Embedder {
 	best, most := s.embedders[0], int64(-1)
 	for _, e := range s.embedders {
-		through := min(have[e.Model()], docs)
-		if float64(docs-through) <= nearlyAll*float64(docs) {
-			return e, through
+		done := have[e.Model()].Through - have[e.Model()].Partial
+		if float64(docs-done) <= nearlyAll*float64(docs) {
+			return e
 		}
-		if through > most {
-			best, most = e, through
+		if done > most {
+			best, most = e, done
 		}
 	}
-	return best, most
+	return best
 }
 
 func (l *look) embed(ctx context.Context, known *priors, text string) {
@@ -133,7 +134,7 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	key := shelfKey{w.Tenant, w.Owner, l.reading.model}
 	sl := s.shelf.slot(key)
 	defer s.shelf.done(key, sl)
-	codes, err := l.reading.grown(ctx, sl.codes, l.through)
+	codes, err := l.reading.grown(ctx, sl.codes, l.cursor)
 	if err != nil {
 		return nil, err
 	}

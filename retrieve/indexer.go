@@ -17,7 +17,9 @@ type Library interface {
 	Texts
 	Commit(ctx context.Context, c *store.Commit) (store.Committed, error)
 	Backlog(ctx context.Context, model string) ([]store.Backlog, error)
-	Embedded(ctx context.Context, tenant, owner string) (map[string]int64, error)
+	Superseded(ctx context.Context, model string) ([]store.OwnerModel, error)
+	Embedded(ctx context.Context, tenant, owner string) (map[string]store.Cursor, error)
+	Partials(ctx context.Context, tenant, owner, model string, limit int) ([]store.Partial, error)
 	Meta(ctx context.Context, tenant, owner string) (*store.Meta, error)
 	DocIDs(ctx context.Context, tenant, owner string, numbers []int64) ([]string, error)
 	Change(ctx context.Context) (int64, error)
@@ -32,7 +34,7 @@ type IndexerConfig struct {
 	Busy   func() bool                // whether work is under way that goes first; nil is never
 	Cut    func(text string) []string // cuts a text into the pieces that get a vector each; nil cuts at about 200 words, see cutPieces
 	Report func(error)                // is told of an error, once until all is done or another comes; nil drops it
-	// Retire drops an owner's vectors of other models in the commit by which the Embedder's has all of its documents.
+	// Retire drops an owner's vectors of other models once the Embedder's has all of its documents.
 	Retire bool
 
 	Texts int           // most texts at a time; 0 is 64
@@ -51,6 +53,8 @@ type Indexer struct {
 
 	// Who puts something into token may use the fields below until he takes it out again.
 	token    chan struct{}
+	stored   int                       // batches, up to slowStart
+	swept    bool                      // nothing is left for Retire to drop, but of owners that were not done then
 	fails    int                       // since the last batch that was stored
 	reported string                    // the error that was told last
 	dims     int                       // of the Embedder's vectors; 0 until it gave one
@@ -107,7 +111,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 	for fails := 0; ctx.Err() == nil; {
 		at, _ := x.cfg.Store.Change(ctx) // what is wrong with the store Some meets too
 		x.giveWay(ctx)
-		n, more, err := x.Some(ctx, "", "")
+		moved, more, err := x.step(ctx, "", "", new(int))
 		switch {
 		case memgpt.CodeOf(err) == memgpt.CodeClosed:
 			return err
@@ -117,7 +121,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 			continue
 		case !more:
 			x.idle(ctx, at)
-		case n == 0: // another process does the same: let it
+		case !moved: // another process does the same: let it
 			x.wait(ctx, shortWait)
 		}
 		fails = 0
@@ -172,7 +176,7 @@ func (x *Indexer) Progress(ctx context.Context) (p Progress, err error) {
 	for _, b := range list {
 		p.Owners++
 		p.Docs += b.Docs
-		p.Done += b.After
+		p.Done += b.After - b.Partial
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -192,23 +196,29 @@ func (x *Indexer) ran(b *batch, took time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := &x.pace
-	p.docs = p.docs*paceDecay + float64(b.docs)
+	p.docs = p.docs*paceDecay + float64(b.docs-b.partial)
 	p.size = p.size*paceDecay + float64(b.size)
 	p.seconds = p.seconds*paceDecay + took.Seconds()
 }
 
-// room is the size of a batch: all that is allowed, or what can be done in half the time that is left, so that a short
-// deadline brings little and not nothing. The first batch under a deadline is a probe.
-func (x *Indexer) room(ctx context.Context) int {
+// slowStart is how many batches it takes until they are as large as they may be, each twice as large as the one before: a
+// process that is always killed early stores something too.
+const slowStart = 5
+
+// room is how many texts a batch takes and of what size: all that is allowed, after a slow start, or what can be done in
+// half the time that is left, so that a short deadline brings little and not nothing. The first batch under a deadline is
+// a probe.
+func (x *Indexer) room(ctx context.Context) (texts, size int) {
 	deadline, ok := ctx.Deadline()
-	if !ok {
-		return x.cfg.Size
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.pace.size == 0 || x.pace.seconds == 0 {
-		return x.cfg.Size / 32
+	if !ok || x.pace.size == 0 || x.pace.seconds == 0 {
+		slow := slowStart - x.stored
+		if ok {
+			slow = slowStart
+		}
+		return max(x.cfg.Texts>>slow, 1), x.cfg.Size >> slow
 	}
 	left := deadline.Sub(x.cfg.Now()).Seconds() / 2
-	return int(min(max(left, 0)*x.pace.size/x.pace.seconds, float64(x.cfg.Size)))
+	return x.cfg.Texts, int(min(max(left, 0)*x.pace.size/x.pace.seconds, float64(x.cfg.Size)))
 }

@@ -14,53 +14,68 @@ import (
 
 // batch is documents that get their vectors together, of one or several owners.
 type batch struct {
-	room  int // size of what it takes
-	parts []portion
-	texts []piece
-	docs  int // live ones with a text
-	size  int // of texts
+	most    int // texts that it takes,
+	room    int // and their size
+	parts   []portion
+	texts   []piece
+	docs    int // live ones with a text,
+	partial int // of them those with more pieces than it took
+	size    int // of texts
 }
 
-// portion is what one commit does for an owner.
+func (b *batch) full() bool { return b.docs >= b.most || b.size >= b.room || len(b.parts) >= b.most }
+
+// portion is what one commit does for an owner: it goes through new documents, or adds to such as it went through.
 type portion struct {
-	store.Vectors
-	retired []store.OwnerModel
-	docs    int // its cursor moves on by
+	store.Vectors // Through is 0 where it adds
+	rests         []store.Rest
+	dims          int // of what it adds to; 0 is unknown
+	docs          int // that are done with
 }
 
 // piece is a text that gets a vector.
 type piece struct {
-	part int // in batch.parts
-	doc  int64
-	no   int // within the document
-	text string
-	size int
-	data []byte // the vector, packed
+	part, rest int // in batch.parts, and in its rests; rest is -1 for a new document
+	doc        int64
+	no         int // within the document
+	text       string
+	size       int
+	data       []byte // the vector, packed
 }
 
 // Some gives one batch of documents their vectors: of an owner, or where owner is "" of those whose documents are nearly
-// done. It returns how many documents are done with, and whether there are more. Where ctx has a deadline the batch is
-// made small enough, by what was seen of the embedder's speed. An error stores nothing and loses nothing. Where another
-// process was faster it is no error: then there is more and nothing was done.
+// done. It returns how many documents are done with, and whether there are more. A text that is longer than a batch gets
+// its vectors in several, behind the shorter texts that follow it. Where ctx has a deadline the batch is made small enough,
+// by what was seen of the embedder's speed. An error stores nothing and loses nothing. Where another process was faster it
+// is no error: then there is more and nothing was done.
 func (x *Indexer) Some(ctx context.Context, tenant, owner string) (embedded int, more bool, err error) {
+	_, more, err = x.step(ctx, tenant, owner, &embedded)
+	return embedded, more, err
+}
+
+// step is Some. It also reports whether anything was stored: of a long text that may be no document yet.
+func (x *Indexer) step(ctx context.Context, tenant, owner string, embedded *int) (moved, more bool, err error) {
 	select {
 	case x.token <- struct{}{}:
 	case <-ctx.Done():
-		return 0, true, ctx.Err()
+		return false, true, ctx.Err()
 	}
 	defer func() { <-x.token }()
 	list, err := x.behind(ctx, tenant, owner)
 	left := 0
 	for _, b := range list {
-		left += int(b.Docs - b.After)
+		left += int(b.Left())
 	}
 	if left > 0 {
-		embedded, err = x.batch(ctx, list)
+		*embedded, moved, err = x.batch(ctx, list)
+	}
+	if err == nil && x.cfg.Retire && (!x.swept || *embedded > 0) {
+		err = x.sweep(ctx)
 	}
 	switch {
 	case err == nil:
 		x.fails = 0
-		if embedded == left {
+		if *embedded == left {
 			x.reported = ""
 		}
 	case ctx.Err() == nil:
@@ -71,7 +86,18 @@ func (x *Indexer) Some(ctx context.Context, tenant, owner string) (embedded int,
 			x.cfg.Report(err)
 		}
 	}
-	return embedded, embedded < left || err != nil, err
+	return moved, *embedded < left || err != nil, err
+}
+
+// sweep drops the vectors by other models of owners that have all by this one, whenever they came to have them: the model
+// may have been changed and changed back.
+func (x *Indexer) sweep(ctx context.Context) error {
+	list, err := x.cfg.Store.Superseded(ctx, x.cfg.Embedder.Model())
+	if err == nil && len(list) > 0 {
+		_, err = x.cfg.Store.Commit(ctx, &store.Commit{Now: x.cfg.Now(), Unembed: list})
+	}
+	x.swept = err == nil
+	return err
 }
 
 // behind lists the owners that are to be looked at, the one with the fewest documents to do first.
@@ -87,43 +113,47 @@ func (x *Indexer) behind(ctx context.Context, tenant, owner string) ([]store.Bac
 	if err != nil {
 		return nil, err
 	}
-	b := store.Backlog{Tenant: tenant, Owner: owner, After: at[x.cfg.Embedder.Model()], Docs: int64(len(meta.Time))}
-	if b.After >= b.Docs {
+	c := at[x.cfg.Embedder.Model()]
+	b := store.Backlog{Tenant: tenant, Owner: owner, After: c.Through, Docs: int64(len(meta.Time)), Partial: c.Partial}
+	if b.Left() <= 0 {
 		return nil, nil
 	}
 	return []store.Backlog{b}, nil
 }
 
-// batch takes documents, embeds and stores them, and returns how many are done with. After failures it takes fewer, of one
-// owner, each time another one: a document that the embedder can't bear doesn't hold up the rest.
-func (x *Indexer) batch(ctx context.Context, list []store.Backlog) (int, error) {
-	b := &batch{room: x.room(ctx)}
+// batch takes documents, new ones first, embeds and stores them, and returns how many are done with. After failures it
+// takes fewer, of one owner, each time another one: a document that the embedder can't bear doesn't hold up the rest.
+func (x *Indexer) batch(ctx context.Context, list []store.Backlog) (done int, moved bool, err error) {
+	b := &batch{}
+	b.most, b.room = x.room(ctx)
 	if x.fails > 0 {
 		at := x.fails % len(list)
 		list = list[at : at+1]
 		b.room >>= min(x.fails, 20)
 	}
-	for _, o := range list {
-		if len(b.parts) > 0 && (b.docs >= x.cfg.Texts || b.size >= b.room || len(b.parts) >= x.cfg.Texts) {
-			break
-		}
-		if err := x.gather(ctx, b, o); err != nil {
-			return 0, err
+	for _, gather := range []func(context.Context, *batch, store.Backlog) error{x.gather, x.gatherRests} {
+		for _, o := range list {
+			if len(b.parts) > 0 && b.full() {
+				break
+			}
+			if err := gather(ctx, b, o); err != nil {
+				return 0, false, err
+			}
 		}
 	}
 	start := x.cfg.Now()
 	if err := x.embed(ctx, b); err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if b.docs > 0 {
 		x.ran(b, x.cfg.Now().Sub(start))
 	}
 	other, err := x.unlike(ctx, b)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if len(other) > 0 {
-		return 0, x.beginAnew(ctx, other)
+		return 0, true, x.beginAnew(ctx, other)
 	}
 	return x.save(ctx, b)
 }
@@ -136,7 +166,11 @@ const maxAlike = 10_000
 func (x *Indexer) unlike(ctx context.Context, b *batch) (list []store.OwnerModel, err error) {
 	for _, p := range b.parts {
 		o := store.OwnerModel{Tenant: p.Tenant, Owner: p.Owner, Model: p.Model}
-		if p.After == 0 || x.dims == 0 || x.alike[o] {
+		if p.dims > 0 && x.dims > 0 && p.dims != x.dims {
+			list = append(list, o)
+			continue
+		}
+		if p.After == 0 && p.Through > 0 || x.dims == 0 || x.alike[o] {
 			continue
 		}
 		stored := 0
@@ -159,7 +193,7 @@ func (x *Indexer) unlike(ctx context.Context, b *batch) (list []store.OwnerModel
 		if len(x.alike) >= maxAlike {
 			clear(x.alike)
 		}
-		x.alike[o] = true
+		x.alike[o] = stored > 0 // without any, the next ones are looked at again
 	}
 	return list, nil
 }
@@ -186,7 +220,7 @@ func (x *Indexer) plan(b *batch, o store.Backlog, meta *store.Meta) (through int
 	for n := o.After + 1; n <= min(o.Docs, int64(len(meta.Time)), o.After+maxSpan); n++ {
 		if !meta.Dead[n-1] {
 			guess := wordSize * int(meta.Length[n-1])
-			if held := b.docs + len(docs); held > 0 && (held >= x.cfg.Texts || size+guess > b.room) {
+			if held := b.docs + len(docs); held > 0 && (held >= b.most || size+guess > b.room) {
 				break
 			}
 			size += guess
@@ -199,6 +233,9 @@ func (x *Indexer) plan(b *batch, o store.Backlog, meta *store.Meta) (through int
 
 // gather adds an owner's next documents to a batch.
 func (x *Indexer) gather(ctx context.Context, b *batch, o store.Backlog) error {
+	if o.After >= o.Docs {
+		return nil
+	}
 	meta, err := x.cfg.Store.Meta(ctx, o.Tenant, o.Owner)
 	if err != nil {
 		return err
@@ -211,27 +248,114 @@ func (x *Indexer) gather(ctx context.Context, b *batch, o store.Backlog) error {
 	if err != nil {
 		return err
 	}
-	p := portion{docs: int(through - o.After), Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: x.cfg.Embedder.Model(),
-		After: o.After, Through: through}}
-	if through >= o.Docs && x.cfg.Retire {
-		if p.retired, err = x.otherModels(ctx, o); err != nil {
-			return err
-		}
-	}
+	p := portion{Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: x.cfg.Embedder.Model(), After: o.After, Through: through}}
 	for i, text := range texts {
-		no := 0
-		for _, t := range x.cfg.Cut(text) {
-			if strings.TrimSpace(t) == "" {
-				continue
-			}
-			size := textSize(t)
-			b.texts = append(b.texts, piece{part: len(b.parts), doc: docs[i], no: no, text: t, size: size})
-			b.size += size
-			no++
+		pieces := x.cut(text, 0)
+		fit := b.fit(pieces)
+		if fit < len(pieces) && len(b.texts) > 0 { // a long text is the first of its batch
+			p.Through = docs[i] - 1
+			break
 		}
-		b.docs += min(no, 1)
+		b.take(piece{part: len(b.parts), rest: -1, doc: docs[i]}, pieces, fit)
+		if fit < len(pieces) {
+			p.Partial = append(p.Partial, docs[i])
+		}
 	}
-	b.parts = append(b.parts, p)
+	if p.Through > p.After {
+		p.docs = int(p.Through-p.After) - len(p.Partial)
+		b.parts = append(b.parts, p)
+	}
+	return nil
+}
+
+// cut returns the pieces of a text from one on, none without anything in them.
+func (x *Indexer) cut(text string, from int) (pieces []string) {
+	for _, t := range x.cfg.Cut(text) {
+		if strings.TrimSpace(t) != "" {
+			pieces = append(pieces, t)
+		}
+	}
+	return pieces[min(from, len(pieces)):]
+}
+
+// fit is how many pieces of a text a batch takes. A text of one piece was planned for; of others the batch takes what it
+// has room for, and at least one piece where it has none.
+func (b *batch) fit(pieces []string) (n int) {
+	if len(pieces) == 1 {
+		return 1
+	}
+	for size := b.size; n < len(pieces); n++ {
+		if size += textSize(pieces[n]); size > b.room && (n > 0 || len(b.texts) > 0) {
+			break
+		}
+	}
+	return n
+}
+
+// take adds the first n pieces of a text to a batch, numbered from that of the first one on.
+func (b *batch) take(first piece, pieces []string, n int) {
+	for _, t := range pieces[:n] {
+		first.text, first.size = t, textSize(t)
+		b.texts = append(b.texts, first)
+		b.size += first.size
+		first.no++
+	}
+	b.docs += min(n, 1)
+	if n < len(pieces) {
+		b.partial++
+	}
+}
+
+// gatherRests adds further pieces of an owner's partial documents to a batch. After failures it begins with another one of
+// them each time.
+func (x *Indexer) gatherRests(ctx context.Context, b *batch, o store.Backlog) error {
+	if o.Partial == 0 {
+		return nil
+	}
+	model := x.cfg.Embedder.Model()
+	at, err := x.cfg.Store.Embedded(ctx, o.Tenant, o.Owner) // its version before the texts
+	if err != nil {
+		return err
+	}
+	list, err := x.cfg.Store.Partials(ctx, o.Tenant, o.Owner, model, x.cfg.Texts)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	meta, err := x.cfg.Store.Meta(ctx, o.Tenant, o.Owner)
+	if err != nil {
+		return err
+	}
+	var docs []int64
+	for _, d := range list {
+		docs = append(docs, d.Doc)
+	}
+	texts, err := x.texts(ctx, o, meta, docs)
+	if err != nil {
+		return err
+	}
+	p := portion{Vectors: store.Vectors{Tenant: o.Tenant, Owner: o.Owner, Model: model}}
+	for i := range list {
+		i := (i + x.fails) % len(list)
+		d := list[i]
+		var pieces []string
+		if !meta.Dead[d.Doc-1] {
+			pieces = x.cut(texts[i], d.Pieces)
+		}
+		fit := b.fit(pieces)
+		if fit == 0 && len(pieces) > 0 || len(b.texts) > 0 && b.full() {
+			break
+		}
+		b.take(piece{part: len(b.parts), rest: len(p.rests), doc: d.Doc, no: d.Pieces}, pieces, fit)
+		r := store.Rest{Tenant: o.Tenant, Owner: o.Owner, Model: model, Doc: d.Doc, Pieces: d.Pieces, Version: at[model].Version, Whole: fit == len(pieces)}
+		p.rests = append(p.rests, r)
+		if r.Whole {
+			p.docs++
+		}
+		p.dims = max(p.dims, len(d.First)-packedHead)
+	}
+	if len(p.rests) > 0 {
+		b.parts = append(b.parts, p)
+	}
 	return nil
 }
 
@@ -281,17 +405,6 @@ func embedded(m *memgpt.Message) string {
 		return text
 	}
 	return m.Author + ": " + text
-}
-
-// otherModels names an owner's vectors of other models.
-func (x *Indexer) otherModels(ctx context.Context, o store.Backlog) (list []store.OwnerModel, err error) {
-	models, err := x.cfg.Store.Embedded(ctx, o.Tenant, o.Owner)
-	for model := range models {
-		if model != x.cfg.Embedder.Model() {
-			list = append(list, store.OwnerModel{Tenant: o.Tenant, Owner: o.Owner, Model: model})
-		}
-	}
-	return list, err
 }
 
 // embed embeds the texts of a batch, those of like length together, since an embedder pads the shorter ones.
@@ -358,23 +471,26 @@ func checkVectors(vectors [][]float32, n, dims int) (int, error) {
 }
 
 // save stores a batch in one commit. Where another process was faster with one of the owners, each is tried alone.
-func (x *Indexer) save(ctx context.Context, b *batch) (done int, err error) {
+func (x *Indexer) save(ctx context.Context, b *batch) (done int, moved bool, err error) {
 	for _, p := range b.texts {
 		list := &b.parts[p.part].List
+		if p.rest >= 0 {
+			list = &b.parts[p.part].rests[p.rest].List
+		}
 		*list = append(*list, store.Vector{Doc: p.doc, Piece: p.no, Data: p.data})
 	}
 	done, err = x.commit(ctx, b.parts)
 	if memgpt.CodeOf(err) != memgpt.CodeConflict || len(b.parts) < 2 {
-		return done, unlessConflict(err)
+		return done, err == nil && len(b.parts) > 0, unlessConflict(err)
 	}
 	for i := range b.parts {
 		n, err := x.commit(ctx, b.parts[i:i+1])
 		if unlessConflict(err) != nil {
-			return done, err
+			return done, moved, err
 		}
-		done += n
+		done, moved = done+n, moved || err == nil
 	}
-	return done, nil
+	return done, moved, nil
 }
 
 func unlessConflict(err error) error {
@@ -390,12 +506,15 @@ func (x *Indexer) commit(ctx context.Context, parts []portion) (done int, err er
 	}
 	c := &store.Commit{Now: x.cfg.Now()}
 	for _, p := range parts {
-		c.Vectors = append(c.Vectors, p.Vectors)
-		c.Unembed = append(c.Unembed, p.retired...)
+		if p.Through > 0 {
+			c.Vectors = append(c.Vectors, p.Vectors)
+		}
+		c.Rests = append(c.Rests, p.rests...)
 		done += p.docs
 	}
 	if _, err := x.cfg.Store.Commit(ctx, c); err != nil {
 		return 0, err
 	}
+	x.stored = min(x.stored+1, slowStart)
 	return done, nil
 }

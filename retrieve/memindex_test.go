@@ -160,16 +160,16 @@ func (m *memIndex) DocNumbers(_ context.Context, tenant, owner string, ids []str
 	return numbers, nil
 }
 
-func (m *memIndex) Embedded(_ context.Context, tenant, owner string) (map[string]int64, error) {
+func (m *memIndex) Embedded(_ context.Context, tenant, owner string) (map[string]store.Cursor, error) {
 	o := m.owner(tenant, owner)
-	if o.through != nil {
-		return o.through, nil
-	}
-	through := map[string]int64{}
+	cursors := map[string]store.Cursor{}
 	for model := range o.vectors {
-		through[model] = int64(len(o.ids)) // a test embeds all or nothing
+		cursors[model] = store.Cursor{Through: int64(len(o.ids))} // a test embeds all or nothing,
 	}
-	return through, nil
+	for model, n := range o.through { // or says how many
+		cursors[model] = store.Cursor{Through: n}
+	}
+	return cursors, nil
 }
 
 func (m *memIndex) Vectors(_ context.Context, tenant, owner, model string, after int64, yield func(store.Vector) bool) error {
@@ -192,6 +192,12 @@ func (m *memIndex) VectorsOf(_ context.Context, tenant, owner, model string, doc
 }
 
 func (m *memIndex) Backlog(context.Context, string) ([]store.Backlog, error) { return nil, nil }
+
+func (m *memIndex) Superseded(context.Context, string) ([]store.OwnerModel, error) { return nil, nil }
+
+func (m *memIndex) Partials(context.Context, string, string, string, int) ([]store.Partial, error) {
+	return nil, nil
+}
 
 func (m *memIndex) EntriesByID(_ context.Context, tenant, agent string, ids []string) ([]memgpt.Entry, error) {
 	var out []memgpt.Entry
