@@ -91,11 +91,13 @@ func (s *Searcher) pick(have map[string]store.Cursor, docs int64) memgpt.Embedde
 
 func (l *look) embed(ctx context.Context, known *priors, text string) {
 	var vectors [][]float32
-	prior, err := known.of(ctx, l.embedder)
+	prior, err := known.of(ctx, l.embedder, 0)
 	if err == nil {
-		l.reading.prior = prior
 		text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
 		vectors, err = l.embedder.Embed(ctx, []string{text}, true)
+	}
+	if err == nil && len(vectors) == 1 && len(vectors[0]) != len(prior.mean) {
+		prior, err = known.of(ctx, l.embedder, len(vectors[0]))
 	}
 	switch {
 	case err != nil:
@@ -105,7 +107,7 @@ func (l *look) embed(ctx context.Context, known *priors, text string) {
 	case len(vectors[0]) != len(prior.mean):
 		l.err = fmt.Errorf("it gave a vector of %d dimensions, and %d before", len(vectors[0]), len(prior.mean))
 	default:
-		l.vector = vectors[0]
+		l.reading.prior, l.vector = prior, vectors[0]
 	}
 }
 

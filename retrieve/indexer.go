@@ -15,7 +15,7 @@ import (
 // Library is what an Indexer reads documents from and keeps their vectors in; every store.Store is one.
 type Library interface {
 	Texts
-	Commit(ctx context.Context, c *store.Commit) (store.Committed, error)
+	Records
 	Backlog(ctx context.Context, model string) ([]store.Backlog, error)
 	Superseded(ctx context.Context, model string) ([]store.OwnerModel, error)
 	Embedded(ctx context.Context, tenant, owner string) (map[string]store.Cursor, error)
@@ -55,6 +55,8 @@ type Indexer struct {
 	token    chan struct{}
 	stored   int                       // batches, up to slowStart
 	swept    bool                      // nothing is left for Retire to drop, but of owners that were not done then
+	priors   priors                    // of the Embedder's model,
+	foreseen bool                      // which was asked for
 	fails    int                       // since the last batch that was stored
 	reported string                    // the error that was told last
 	dims     int                       // of the Embedder's vectors; 0 until it gave one
@@ -85,7 +87,8 @@ func NewIndexer(cfg IndexerConfig) (*Indexer, error) {
 		cfg.After = time.After
 	}
 	cfg.Texts, cfg.Size, cfg.Poll = cmp.Or(cfg.Texts, 64), cmp.Or(cfg.Size, 24_000), cmp.Or(cfg.Poll, time.Second)
-	return &Indexer{cfg: cfg, kick: make(chan struct{}, 1), token: make(chan struct{}, 1), alike: map[store.OwnerModel]bool{}}, nil
+	return &Indexer{cfg: cfg, kick: make(chan struct{}, 1), token: make(chan struct{}, 1), alike: map[store.OwnerModel]bool{},
+		priors: priors{records: cfg.Store}}, nil
 }
 
 // Kick lets Run look for documents at once. It doesn't block.

@@ -77,6 +77,7 @@ func (x *Indexer) step(ctx context.Context, tenant, owner string, embedded *int)
 		x.fails = 0
 		if *embedded == left {
 			x.reported = ""
+			x.foresee(ctx)
 		}
 	case ctx.Err() == nil:
 		err = fmt.Errorf("give documents vectors by %s: %w", x.cfg.Embedder.Model(), err)
@@ -87,6 +88,15 @@ func (x *Indexer) step(ctx context.Context, tenant, owner string, embedded *int)
 		}
 	}
 	return moved, *embedded < left || err != nil, err
+}
+
+// foresee lets the model's prior be kept when all is done, so that no search has to wait for it. Where that fails a search
+// tries again.
+func (x *Indexer) foresee(ctx context.Context) {
+	if !x.foreseen {
+		x.foreseen = true
+		_, _ = x.priors.of(ctx, x.cfg.Embedder, x.dims)
+	}
 }
 
 // sweep drops the vectors by other models of owners that have all by this one, whenever they came to have them: the model

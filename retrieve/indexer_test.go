@@ -34,6 +34,9 @@ type fakeEmbedder struct {
 func (f *fakeEmbedder) Model() string { return f.model }
 
 func (f *fakeEmbedder) Embed(ctx context.Context, texts []string, query bool) ([][]float32, error) {
+	if slices.Equal(texts, plainTexts()) { // no document
+		return make([][]float32, len(texts)), errors.New("no prior is wanted")
+	}
 	f.mu.Lock()
 	f.calls = append(f.calls, slices.Clone(texts))
 	f.mu.Unlock()

@@ -2,12 +2,18 @@ package retrieve
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"memgpt"
+	"memgpt/store"
 )
 
 // Plain texts are short texts about nothing in common, as people say them to an assistant. Their vectors tell how a
@@ -57,16 +63,33 @@ type prior struct {
 
 // priors keeps each model's prior.
 type priors struct {
-	mu     sync.Mutex
-	models map[string]*prior
+	records Records // nil is none
+	mu      sync.Mutex
+	models  map[string]*prior
 }
 
-// of returns the model's prior, made with the first use. A failure is not kept.
-func (p *priors) of(ctx context.Context, e memgpt.Embedder) (*prior, error) {
+// Records keep what is known of a model from one process to the next; every store.Store is one.
+type Records interface {
+	Record(ctx context.Context, tenant, kind, id string) (store.Record, error)
+	Commit(ctx context.Context, c *store.Commit) (store.Committed, error)
+}
+
+// of returns the model's prior, made with the first use of all processes. A failure is not kept. dims are those of the
+// model's vectors as far as they are known, else 0: a prior of others was another model's by the same name.
+func (p *priors) of(ctx context.Context, e memgpt.Embedder, dims int) (*prior, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if known := p.models[e.Model()]; known != nil {
+	fits := func(x *prior) bool { return x != nil && (dims == 0 || len(x.mean) == dims) }
+	if known := p.models[e.Model()]; fits(known) {
 		return known, nil
+	}
+	if p.models == nil {
+		p.models = map[string]*prior{}
+	}
+	kept, version := p.load(ctx, e.Model())
+	if fits(kept) {
+		p.models[e.Model()] = kept
+		return kept, nil
 	}
 	texts := plainTexts()
 	vectors, err := e.Embed(ctx, texts, false)
@@ -77,11 +100,64 @@ func (p *priors) of(ctx context.Context, e memgpt.Embedder) (*prior, error) {
 		return nil, fmt.Errorf("embed plain texts: got %d vectors for %d texts, not all of one length", len(vectors), len(texts))
 	}
 	made := priorOf(vectors)
-	if p.models == nil {
-		p.models = map[string]*prior{}
-	}
 	p.models[e.Model()] = made
+	p.save(ctx, e.Model(), version, made)
 	return made, nil
+}
+
+// kindPrior is the kind of the records that hold priors; their ids are the models'.
+const kindPrior = "prior"
+
+// keptPrior is a prior as a record.
+type keptPrior struct {
+	Texts    string // the plain texts that it was made of, hashed
+	Mean     []byte // float32, little-endian
+	Language []byte
+	Apart    float32
+}
+
+// load returns the prior that was kept, nil without one, and the version of its record. That a record can't be read costs
+// but the time to make it again.
+func (p *priors) load(ctx context.Context, model string) (*prior, int64) {
+	if p.records == nil {
+		return nil, 0
+	}
+	r, err := p.records.Record(ctx, "", kindPrior, model)
+	if err != nil {
+		return nil, 0
+	}
+	var k keptPrior
+	if json.Unmarshal(r.Data, &k) != nil || k.Texts != hashedPlainTexts() || len(k.Mean) == 0 || len(k.Mean)%4 != 0 || len(k.Mean) != len(k.Language) {
+		return nil, r.Version
+	}
+	x := &prior{mean: make([]float32, len(k.Mean)/4), language: make([]float32, len(k.Mean)/4), apart: k.Apart}
+	for i := range x.mean {
+		x.mean[i] = math.Float32frombits(binary.LittleEndian.Uint32(k.Mean[4*i:]))
+		x.language[i] = math.Float32frombits(binary.LittleEndian.Uint32(k.Language[4*i:]))
+	}
+	return x, r.Version
+}
+
+// save keeps a prior. Where it can't, because another process did at the same time or for any other reason, the next use
+// will find or make it.
+func (p *priors) save(ctx context.Context, model string, version int64, x *prior) {
+	if p.records == nil {
+		return
+	}
+	k := keptPrior{Texts: hashedPlainTexts(), Apart: x.apart}
+	for i := range x.mean {
+		k.Mean = binary.LittleEndian.AppendUint32(k.Mean, math.Float32bits(x.mean[i]))
+		k.Language = binary.LittleEndian.AppendUint32(k.Language, math.Float32bits(x.language[i]))
+	}
+	data, err := json.Marshal(k)
+	if err == nil {
+		r := store.Record{Kind: kindPrior, ID: model, Data: data, Version: version}
+		_, _ = p.records.Commit(ctx, &store.Commit{Now: time.Now(), Records: []store.Record{r}})
+	}
+}
+
+func hashedPlainTexts() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(plainTexts(), "\n"))))
 }
 
 func priorOf(vectors [][]float32) *prior {

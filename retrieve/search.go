@@ -29,6 +29,7 @@ type Config struct {
 	// Embedders give vectors to queries; the first is the wanted one. A search uses the first that has made vectors of nearly
 	// all of an owner's texts, else the one that has the most. None is search by words alone.
 	Embedders []memgpt.Embedder
+	Records   Records          // keeps what is known of a model for other processes; nil keeps it in memory alone
 	Wait      time.Duration    // for the embedding of a query; words alone decide after it. 0 is two seconds
 	Memory    int64            // bytes of owners' vectors and layouts that are kept; 0 is 256 MiB
 	Now       func() time.Time // for "last week" in queries without a Now; nil is time.Now
@@ -57,7 +58,7 @@ func New(cfg Config) (*Searcher, error) {
 		return nil, errors.New("make a searcher: it needs an index and a store")
 	}
 	s := &Searcher{index: cfg.Index, texts: cfg.Store, analyzer: cfg.Analyzer, embedders: cfg.Embedders,
-		wait: cmp.Or(cfg.Wait, defaultWait), now: cfg.Now, recipe: defaultRecipe()}
+		wait: cmp.Or(cfg.Wait, defaultWait), now: cfg.Now, recipe: defaultRecipe(), priors: priors{records: cfg.Records}}
 	s.shelf = newShelf(cmp.Or(cfg.Memory, defaultShelf))
 	if s.analyzer == nil {
 		s.analyzer = new(Analyzer)

@@ -50,7 +50,7 @@ func (a *app) open(ctx context.Context) error {
 	if a.embedders, err = openEmbedders(a.cfg.Embedder, a.cfg.APIKey); err != nil {
 		return err
 	}
-	a.search, err = retrieve.New(retrieve.Config{Index: a.store, Store: a.store, Embedders: a.embedders})
+	a.search, err = retrieve.New(retrieve.Config{Index: a.store, Store: a.store, Embedders: a.embedders, Records: a.store})
 	return err
 }
 
