@@ -17,3 +17,6 @@ func (s *Searcher) Reset() { s.recipe = defaultRecipe() }
 
 // Held returns how many bytes are kept of owners.
 func (s *Searcher) Held() int64 { return s.shelf.total }
+
+// CutPieces cuts a text into the pieces that get a vector each.
+func CutPieces(text string) []string { return cutPieces(text) }

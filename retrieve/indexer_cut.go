@@ -10,7 +10,8 @@ import (
 // cutSize is the size of a piece: about 200 words of English, or 600 characters of Chinese.
 const cutSize = 1200
 
-// cutPieces cuts a text into pieces of at most about 200 words, or 600 characters of Chinese, Japanese or Korean: at the
+// cutPieces cuts a text into pieces of at most about 200 words, or 600 characters of Chinese, Japanese or Korean, fewer of
+// what encoders take many tokens for, so that what makes sense at all stays under the 512 of the built-in one: at the
 // end of a sentence if there is one in the second half of a piece, else at a space, else between characters. A short
 // text is one piece, an empty one none.
 func cutPieces(text string) []string {
@@ -56,7 +57,8 @@ func endsSentence(r rune, rest string) bool {
 	return false
 }
 
-// textSize is the size of a text: its characters, those of scripts that write a syllable or a word with one counted twice.
+// textSize is the size of a text: its characters, those of scripts that write a syllable or a word with one counted twice,
+// marks of programs, which are a token each, and what is beyond the first plane, as emoji are, three times.
 func textSize(text string) (size int) {
 	for _, r := range text {
 		size += runeSize(r)
@@ -65,7 +67,10 @@ func textSize(text string) (size int) {
 }
 
 func runeSize(r rune) int {
-	if r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo) {
+	switch {
+	case r > 0xFFFF || r < 0x80 && strings.ContainsRune("\"(){}[]<>=+*/&|_#@$%^~\\`", r):
+		return 3
+	case r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo, unicode.Ethiopic):
 		return 2
 	}
 	return 1

@@ -48,7 +48,7 @@ func newEncoder(t testing.TB) *cachedEncoder {
 	t.Cleanup(func() { _ = f.Close() })
 	r := bufio.NewReaderSize(f, 1<<20)
 	for {
-		key, v, err := readVector(r, enc.Dim())
+		key, v, err := readVector(r, 384)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Fatal(err)

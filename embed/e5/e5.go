@@ -22,7 +22,6 @@ import (
 // Limits and defaults.
 const (
 	MaxTokens    = 510              // ids of a text, its prefix among them, without the two ends; Embed cuts what is longer
-	DefaultCut   = 256              // tokens of a piece by Cut: some 200 to 300 are usual for retrieval
 	DefaultIdle  = 60 * time.Second // until the weights are let go
 	maxThreads   = 8                // the default's bound: each thread has buffers of up to 8 MB
 	groupTokens  = 190              // what a thread takes at once: its activations stay in a cache of 2 MB
@@ -44,7 +43,6 @@ type Encoder struct {
 	threads int
 	read    func() (*file, error)
 	kernel  kernel
-	dim     int
 	slots   chan struct{} // one for each goroutine that computes
 
 	mu    sync.Mutex
@@ -72,20 +70,16 @@ func New(cfg Config) (*Encoder, error) {
 		}
 		id = strings.TrimSuffix(filepath.Base(path), ".bin")
 	}
-	dim, err := peekDim(path)
-	if err != nil {
+	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
-	e.id, e.dim = id, dim
+	e.id = id
 	e.read = func() (*file, error) { return readModel(path) }
 	return e, nil
 }
 
 // Model is the id to store with each vector: vectors of two ids are never mixed. It is the file's name without ".bin".
 func (e *Encoder) Model() string { return e.id }
-
-// Dim is the number of dimensions of the vectors.
-func (e *Encoder) Dim() int { return e.dim }
 
 // Embed returns a vector of length 1 for each text, in their order. query says that the texts are questions, not stored
 // texts. A text of more than MaxTokens ids is cut there. A vector does not depend on the texts beside it. It fails when

@@ -70,25 +70,24 @@ func readModel(path string) (*file, error) {
 	return f, nil
 }
 
-// peekDim returns the number of dimensions from a file's header.
-func peekDim(path string) (int, error) {
+// checkHeader refuses a file whose header isn't that of a model.
+func checkHeader(path string) error {
 	head := builtin
 	if path != "" {
 		f, err := os.Open(path)
 		if err != nil {
-			return 0, memgpt.Errorf(memgpt.CodeInvalid, "open the encoder's model: %w", err)
+			return memgpt.Errorf(memgpt.CodeInvalid, "open the encoder's model: %w", err)
 		}
 		defer f.Close() //nolint:errcheck // only read
 		head = make([]byte, headBytes)
 		if _, err := io.ReadFull(f, head); err != nil {
-			return 0, memgpt.Errorf(memgpt.CodeInvalid, "read the header of the encoder's model %s: %w", path, err)
+			return memgpt.Errorf(memgpt.CodeInvalid, "read the header of the encoder's model %s: %w", path, err)
 		}
 	}
-	h, err := parseHeader(head)
-	if err != nil {
-		return 0, memgpt.Errorf(memgpt.CodeInvalid, "read the encoder's model %s: %w", path, err)
+	if _, err := parseHeader(head); err != nil {
+		return memgpt.Errorf(memgpt.CodeInvalid, "read the encoder's model %s: %w", path, err)
 	}
-	return h.hidden, nil
+	return nil
 }
 
 func parseHeader(data []byte) (header, error) {
