@@ -363,7 +363,7 @@ func TestForgetPassages(t *testing.T) {
 		}
 		list = append(list, memgpt.Passage{Text: fmt.Sprintf("Chapter%d: the captain of ship%d saw an island called Ysla%d.", i, i, i), Source: source, Tags: []string{fmt.Sprint("tag", i)}})
 	}
-	_, err := e.kernel.Load(t.Context(), e.agent, list)
+	_, err := e.load("the book", list)
 	must(t, err)
 	e.system(memgpt.EventDocument, fmt.Sprintf("The document %q was loaded", "novel of sue.txt"))
 	e.say("find\nthe captain of ship4 and ship5")

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -182,6 +184,69 @@ func TestLoadKilledBeforeTheAgentIsTold(t *testing.T) {
 	good(t, home, "", "run", "-m", "hello")
 	if list := documentEvents(t, home); len(list) != 1 || !strings.Contains(list[0], "200 passages") {
 		t.Errorf("told %q", list)
+	}
+}
+
+// TestLoadKilledBeforeRepeats kills a load when passages are in, and runs it again with nothing left to store: the second
+// run says what the first one did, and the agent is told, once.
+func TestLoadKilledBeforeRepeats(t *testing.T) {
+	home := t.TempDir()
+	line := func(i int) string {
+		return fmt.Sprintf("{\"text\":\"entry %d of the ledger%s\"}\n", i, strings.Repeat(" and more", 40))
+	}
+	killed := child(t, "main", home, "load", "-")
+	in, err := killed.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for i := 0; stored == 0; i++ { // the pipe stays open: the document goes on
+		if _, err := io.WriteString(in, line(i)); err != nil {
+			t.Fatal(err)
+		}
+		if i%500 == 499 {
+			if r := command(t, home, "", nil, "archive", "list", "--json"); r.code == 0 {
+				stored = strings.Count(r.out, "\n")
+			}
+		}
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	stored = strings.Count(good(t, home, "", "archive", "list", "--json").out, "\n")
+	var doc strings.Builder
+	for i := range stored {
+		doc.WriteString(line(i))
+	}
+	again := good(t, home, doc.String()+line(0), "load", "-")
+	wants(t, "the second load", again.err, fmt.Sprintf("0 passages stored, %d were there already, %d of them from a load that was interrupted", stored+1, stored))
+	good(t, home, doc.String(), "load", "-")
+	if list := documentEvents(t, home); len(list) != 1 || !strings.Contains(list[0], "standard input") {
+		t.Errorf("told %q", list)
+	}
+}
+
+// TestSlipsInNamesOfDocuments names a document that isn't there, near to one that is.
+func TestSlipsInNamesOfDocuments(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	writeFile(t, docs, "garden/bees.md", "Bees sleep at night.")
+	writeFile(t, docs, "岛屿日记.txt", "岛上有一棵老树。")
+	good(t, home, "", "load", docs)
+	for typo, near := range map[string]string{"garden/bee.md": "garden/bees.md", "bees.md": "garden/bees.md", "岛屿日志.txt": "岛屿日记.txt", "tax 2019": ""} {
+		for _, args := range [][]string{{"archive", "delete"}, {"archive", "list"}, {"forget", "passage", "--yes"}} {
+			r := command(t, home, "", nil, append(args, "--source", typo)...)
+			if r.code != 1 || !strings.Contains(r.err, "no passages of the document") || near != "" && !strings.Contains(r.err, "near to it: "+strconv.Quote(near)) ||
+				near == "" && strings.Contains(r.err, "near to it") {
+				t.Errorf("%v %s: %+v", args, typo, r)
+			}
+		}
+	}
+	if n := strings.Count(good(t, home, "", "archive", "list", "--json").out, "\n"); n != 2 {
+		t.Errorf("%d passages are left", n)
 	}
 }
 
