@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"memgpt"
 	"memgpt/store"
@@ -25,6 +26,7 @@ type forgetPlan struct {
 	blocks  []memgpt.Block
 	sharers map[string]string // names of the other agents that have a block
 	touched map[string]bool   // threads whose summary may tell of what goes
+	evicted map[string]bool   // threads of which the sweep took something: summaries that calls brought later may tell of it
 	entries map[string]string // ids of the entries that go whole, with their turn
 	orphans map[string]bool   // those of them whose call goes too
 	dead    map[string]bool   // passages that go whole
@@ -40,13 +42,15 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 	now := k.cfg.Now()
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
-		touched: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
+		touched: map[string]bool{}, evicted: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
 	if p.traces == nil {
 		p.traces = newTraces()
 	}
 	if what.Term != "" {
-		if p.term = k.newTermMatcher(what.Term); strings.TrimSpace(p.term.fold) == "" {
-			return nil, memgpt.Errorf(memgpt.CodeInvalid, "forget a term: %q holds no character", what.Term)
+		p.term = k.newTermMatcher(what.Term)
+		if strings.TrimFunc(p.term.fold, func(c rune) bool { return unicode.IsPunct(c) || unicode.IsSpace(c) }) == "" {
+			return nil, memgpt.Errorf(memgpt.CodeInvalid, "forget a term: %q holds no letter, digit or sign, and nearly every text has such marks; "+
+				"name a word or phrase", what.Term)
 		}
 	}
 	p.erasure.Now = now
@@ -228,6 +232,12 @@ func (p *forgetPlan) chosen(t *memgpt.Thread, e *memgpt.Entry) bool {
 		return p.holds(messageTexts(&e.Message)...)
 	}
 	return false
+}
+
+// taken reports whether a text holds the term and goes.
+func (p *forgetPlan) taken(text string) bool {
+	whole, near := p.term.match(text)
+	return whole || near && p.what.Forms
 }
 
 // holds reports whether one of the texts holds the term; what only relates to it is counted.

@@ -85,6 +85,9 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 		p.note("message", e.ID, e.Time, describeMessage(&e.Message), true)
 	} else {
 		m, changed := p.traces.cutMessage(e.Message)
+		if p.evicted[t.ID] {
+			m, changed = withoutEvictions(m, changed)
+		}
 		if !changed {
 			return
 		}
@@ -97,9 +100,32 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 		}
 	}
 	p.touched[t.ID] = p.touched[t.ID] || e.Seq <= t.Folded
+	p.evicted[t.ID] = true
 	p.erasure.Entries = append(p.erasure.Entries, left)
 	p.erasure.Docs = append(p.erasure.Docs, p.entryDoc(&left))
 	t.Open = slices.DeleteFunc(t.Open, func(c memgpt.OpenCall) bool { return c.Entry == e.ID && wasForgotten(&left) })
+}
+
+// evictFunction is the function whose calls bring a summary of what leaves the queue.
+const evictFunction = "conversation_evict"
+
+// withoutEvictions returns a message with the mark in place of the summaries that calls brought of what came before, and
+// whether anything changed. They may tell of what goes in other words, as the conversation's own summary, which is dropped.
+func withoutEvictions(m memgpt.Message, changed bool) (memgpt.Message, bool) {
+	for i, part := range m.Parts {
+		c, ok := part.(memgpt.Call)
+		args, object := decodeTexts(c.Arguments).(map[string]any)
+		if !ok || c.Name != evictFunction || !object || args["summary"] == nil || args["summary"] == forgottenMark {
+			continue
+		}
+		if !changed {
+			m.Parts, changed = slices.Clone(m.Parts), true
+		}
+		args["summary"] = forgottenMark
+		c.Arguments = string(mustJSON(args))
+		m.Parts[i] = c
+	}
+	return m, changed
 }
 
 // quotedWeight is the least weight of a result that may hold a quotation, beside the ids that it names.
@@ -229,7 +255,17 @@ func (p *forgetPlan) cutLines(text string) string {
 		return p.traces.cut(text)
 	}
 	lines := strings.Split(text, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line != "" && p.holds(line) }), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line != "" && p.holds(line) })
+	for size := 2; size <= len(lines) && p.taken(strings.Join(lines, "\n")); size++ { // a phrase that a line break parts
+		for i := 0; i+size <= len(lines); {
+			if p.taken(strings.Join(lines[i:i+size], "\n")) {
+				lines = slices.Delete(lines, i, i+size)
+			} else {
+				i++
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // fenceSharers makes the other agents that have a block throw away the steps that they are at: they have read it.

@@ -346,7 +346,7 @@ func TestForgetTermInWords(t *testing.T) {
 	if found := e.fileBytes("annual", "Anns"); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
-	for _, empty := range []string{" ", "\x00"} {
+	for _, empty := range []string{" ", "\x00", ".", "“…” -"} {
 		if _, err := e.kernel.Forget(t.Context(), kernel.Forgetting{Agent: e.agent, Term: empty}); memgpt.CodeOf(err) != memgpt.CodeInvalid {
 			t.Errorf("%q: %v", empty, err)
 		}
