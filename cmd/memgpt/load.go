@@ -157,8 +157,11 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 		}
 	}
 	bar.end()
-	if err != nil {
-		return fmt.Errorf("load %s: %w; %d passages are in, run it again to go on", name, err, loading.Added+loading.Before)
+	switch in := loading.Added + loading.Before; {
+	case err != nil && in > 0:
+		return fmt.Errorf("load %s: %w; %d passages are in, run it again to go on", name, err, in)
+	case err != nil:
+		return fmt.Errorf("load %s: %w", name, err)
 	}
 	l.tellReport(name, report, loading)
 	if !loading.Told {
@@ -168,6 +171,10 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 }
 
 func (l *loader) tellReport(name string, r ingest.Report, loading *kernel.Loading) {
+	if r.Chunks+r.Skipped == 0 {
+		l.say("%s holds no text", name)
+		return
+	}
 	known := r.Chunks - loading.Added
 	there := fmt.Sprintf("%d were there already", known)
 	if n := min(loading.Before, known); n > 0 {

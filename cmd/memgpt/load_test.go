@@ -83,6 +83,7 @@ func TestLoad(t *testing.T) {
 // TestLoadRefusesWhatItCantRead says what is wrong and stores nothing.
 func TestLoadRefusesWhatItCantRead(t *testing.T) {
 	home, docs := t.TempDir(), t.TempDir()
+	good(t, home, "", "run", "-m", "hi") // makes the agent, so that refusals are about the rest
 	pdf := writeFile(t, docs, "paper.pdf", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n")
 	for want, args := range map[string][]string{
 		"PDF":                  {"load", pdf},
@@ -94,10 +95,20 @@ func TestLoadRefusesWhatItCantRead(t *testing.T) {
 		"name passages by the": {"archive", "delete"},
 	} {
 		r := command(t, home, "", nil, args...)
-		if r.code == 0 || !strings.Contains(r.err, want) || r.out != "" {
+		if r.code == 0 || !strings.Contains(r.err, want) || r.out != "" || strings.Contains(r.err, "run it again") {
 			t.Errorf("%v: status %d, %q, want %s", args, r.code, r.err, want)
 		}
-		command(t, home, "", nil, "run", "-m", "hi") // makes the agent, so that later refusals are about the rest
+	}
+}
+
+// TestLoadOfNoText says that there was nothing to store, and tells the agent nothing.
+func TestLoadOfNoText(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"empty.txt": "", "blank.md": " \n\t\r\n　\n", "mark.txt": "\ufeff", "lines.jsonl": "\n\n"} {
+		wants(t, name, good(t, home, "", "load", writeFile(t, docs, name, text)).err, name+" holds no text")
+	}
+	if list := documentEvents(t, home); len(list) > 0 {
+		t.Errorf("told %q", list)
 	}
 }
 
