@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -206,6 +207,8 @@ func (p *forgetPlan) sweepPassages(ctx context.Context) error {
 			p.erasure.Docs = append(p.erasure.Docs, p.k.passageDoc(&q, p.zone))
 			q.Text = left
 			p.erasure.Passages = append(p.erasure.Passages, q)
+		case p.turns[pa.Cause.Turn] != "":
+			p.done.Kept = append(p.done.Kept, fmt.Sprintf("passage %s, which the agent wrote on it in other words: %.60q", pa.ID, pa.Text))
 		}
 		return nil
 	})
@@ -224,11 +227,15 @@ func (p *forgetPlan) sweepBlocks(ctx context.Context) error {
 		if changed {
 			p.note("block", b.ID, time.Time{}, b.Label+": "+b.Value, true)
 		}
-		past := false
+		past, reworded := false, false
 		for j := range edits {
 			left := p.cutLines(edits[j].Value)
 			past = past || left != edits[j].Value
+			reworded = reworded || left == edits[j].Value && p.turns[edits[j].Cause.Turn] != ""
 			edits[j].Value = left
+		}
+		if reworded {
+			p.done.Kept = append(p.done.Kept, fmt.Sprintf("block %q, in which the agent wrote on it in other words: look at it, and forget a term of it", b.Label))
 		}
 		if !changed && !past {
 			continue

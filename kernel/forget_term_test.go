@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"memgpt"
 	"memgpt/kernel"
+	"memgpt/model/script"
 	"memgpt/store"
 )
 
@@ -100,5 +102,135 @@ func TestForgetWhatWasToldToBeKept(t *testing.T) {
 		if got := log[len(log)-1].Message; got.Said() != "I make room" || got.Calls()[0].Arguments != `{"summary":"[forgotten]","through":"m"}` {
 			t.Errorf("%+v", got)
 		}
+	}
+}
+
+// TestForgetSourceInSummary takes the name of a document out of what stands before the summary, too.
+func TestForgetSourceInSummary(t *testing.T) {
+	for _, what := range []kernel.Forgetting{{Source: "novel of sue.txt"}, {Term: "novel of sue"}} {
+		e := newEnv(t, diarist(), options{window: 3600})
+		_, err := e.load("book", append(pages("novel of sue.txt", 3), pages("other.txt", 3)...))
+		must(t, err)
+		for i := range 8 {
+			e.say(fmt.Sprintf("talk number%d about the weather %s", i, strings.Repeat("rain and sun ", 40)))
+		}
+		sources := func() []string {
+			th, err := e.base.Thread(t.Context(), "", e.thread)
+			must(t, err)
+			return th.Summary.Outside.Sources
+		}
+		if len(sources()) != 2 {
+			t.Fatalf("the summary names %q", sources())
+		}
+		e.forget(what)
+		if got := sources(); len(got) != 1 || got[0] != "other.txt" {
+			t.Errorf("the summary names %q", got)
+		}
+		if found := e.fileBytes("novel of sue"); len(found) > 0 {
+			t.Errorf("%v", found)
+		}
+	}
+}
+
+// TestForgetMessageWhoseEventWaits forgets a message too short to be looked for elsewhere, whose turn was interrupted: the
+// event that waits holds it too.
+func TestForgetMessageWhoseEventWaits(t *testing.T) {
+	e := newEnv(t, diarist(), options{})
+	e.say("hello")
+	ev, err := e.accept(memgpt.EventUser, memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "pin 47"))
+	must(t, err)
+	th, err := e.base.Thread(t.Context(), "", e.thread)
+	must(t, err)
+	entry := memgpt.Entry{ID: e.newID("message"), Agent: e.agent.ID, Thread: e.thread, Seq: th.Next, Turn: ev.Turn, Time: e.now, Message: ev.Message}
+	th.Next++
+	_, err = e.base.Commit(t.Context(), &store.Commit{Now: e.now, Threads: []memgpt.Thread{th}, Entries: []memgpt.Entry{entry}})
+	must(t, err)
+	if done := e.forget(kernel.Forgetting{Messages: []string{entry.ID}}); done.Messages != 1 || done.Others != 1 {
+		t.Errorf("%+v", done)
+	}
+	if found := e.fileBytes("pin 47"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestForgetLastFolded drops the summary also for the last message that it tells of, in whatever words.
+func TestForgetLastFolded(t *testing.T) {
+	e := newEnv(t, diarist(), options{window: 3600})
+	for i := range 8 {
+		e.say(fmt.Sprintf("talk number%d about the weather %s", i, strings.Repeat("rain and sun ", 40)))
+	}
+	th, err := e.base.Thread(t.Context(), "", e.thread)
+	must(t, err)
+	last := e.log()[th.Folded-1]
+	if text := last.Message.Said(); last.Seq != th.Folded || len(text) > 10 {
+		t.Fatalf("seq %d, folded %d: %q is found by its text", last.Seq, th.Folded, text)
+	}
+	if done := e.forget(kernel.Forgetting{Messages: []string{last.ID}}); done.Messages != 1 || done.Summaries != 1 {
+		t.Errorf("%+v", done)
+	}
+	next := e.log()[th.Folded]
+	if done := e.forget(kernel.Forgetting{Messages: []string{next.ID}}); done.Messages != 1 || done.Summaries != 0 {
+		t.Errorf("the summary goes for what it doesn't tell of: %+v", done)
+	}
+}
+
+// TestForgetKeyOfConsumedEvent takes the key of an event that is done with, where it holds the term.
+func TestForgetKeyOfConsumedEvent(t *testing.T) {
+	e := newEnv(t, diarist(), options{})
+	e.say("talk\nof zeta4711 and tea")
+	ev := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: memgpt.EventUser, Due: e.now, Created: e.now, Turn: e.newID("turn"),
+		Key: "order Zeta4711", Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hello")}
+	for _, c := range []store.Commit{{Events: []memgpt.Event{ev}}, {Consume: []string{ev.ID}}} {
+		c.Now = e.now
+		c.Acquire = &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}
+		_, err := e.base.Commit(t.Context(), &c)
+		must(t, err)
+	}
+	if len(e.fileBytes("order Zeta4711")) == 0 {
+		t.Fatal("the key isn't there before")
+	}
+	e.forget(kernel.Forgetting{Term: "zeta4711"})
+	if found := e.fileBytes("order Zeta4711"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestForgetWhatWasMadeOfAMessage: a passage that is a part of the message goes with it; what the agent wrote on it in other
+// words stays, and the owner is told.
+func TestForgetWhatWasMadeOfAMessage(t *testing.T) {
+	m := script.Of(script.Calls(script.Call("archival_memory_insert", "content", "the boat is called Wavecutter"),
+		script.Call("archival_memory_insert", "content", "a vessel by the name W."), script.Call("core_memory_append", "label", "human", "content", "has W."),
+		script.Say("Stored.")), script.Say("hello"))
+	e := newEnv(t, m, options{})
+	const said = "Keep in mind that the  boat is called Wavecutter"
+	e.say(said)
+	e.say("hi")
+	done := e.forget(kernel.Forgetting{Messages: []string{e.said(said)}})
+	if done.Messages != 1 || done.Passages != 1 || len(done.Kept) != 2 || !strings.Contains(done.Kept[0], "a vessel by the name W.") ||
+		!strings.Contains(done.Kept[1], `block "human"`) {
+		t.Errorf("%+v", done)
+	}
+	if found := e.fileBytes("boat is called Wavecutter"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	if e.block("human") == "" || len(e.finds("vessel")) == 0 {
+		t.Error("what is in other words went")
+	}
+}
+
+// TestForgetTermInSettings takes a term out of the description of a block and of the error of a summary that failed.
+func TestForgetTermInSettings(t *testing.T) {
+	e := newEnv(t, diarist(), options{})
+	e.say("talk\nof tea")
+	st, err := store.Load(t.Context(), e.base, "", e.thread)
+	must(t, err)
+	b, th := st.Blocks[0], st.Thread
+	b.Description = "What is known.\nAlso of zeta4711."
+	th.Summary.Failed = "refused: zeta4711 is not allowed"
+	_, err = e.base.Commit(t.Context(), &store.Commit{Now: e.now, Blocks: []memgpt.Block{b}, Threads: []memgpt.Thread{th}})
+	must(t, err)
+	e.forget(kernel.Forgetting{Term: "zeta4711"})
+	if found := e.fileBytes("zeta4711"); len(found) > 0 {
+		t.Errorf("%v", found)
 	}
 }

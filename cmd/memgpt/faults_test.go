@@ -177,6 +177,10 @@ func opaque(t *testing.T) {
 		"a bad endpoint":         {dir, []string{"MEMGPT_MODEL=m", "OPENAI_BASE_URL=ftp://x"}, []string{"run", "-m", "hi"}, "base URL"},
 		"no such file":           {dir, nil, []string{"import", filepath.Join(dir, "none.jsonl")}, "none.jsonl"},
 		"no such command":        {dir, nil, []string{"fly"}, "fly"},
+		"a slip in a group":      {dir, nil, []string{"archive", "delet", "--source", "x"}, "delet"},
+		"another slip":           {dir, nil, []string{"forget", "terms", "--yes"}, "terms"},
+		"too few words":          {dir, nil, []string{"load"}, "it is used so: memgpt load FILE|DIR|-"},
+		"too many words":         {dir, nil, []string{"log", "x"}, "it is used so: memgpt log"},
 	} {
 		r := command(t, c.home, "", c.env, c.args...)
 		if strings.HasSuffix(r.err, ": SQLite\n") || strings.Contains(r.err, "is new") && strings.Contains(r.err, "open the store") {
