@@ -234,3 +234,20 @@ func TestForgetTermInSettings(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+// TestForgetTermOfSpeakers takes a term out of the names of speakers and sittings too.
+func TestForgetTermOfSpeakers(t *testing.T) {
+	e := newEnv(t, diarist(), options{})
+	_, err := e.importLines([]kernel.Line{{Speaker: "Ann", Text: "hello out there", Session: "sitting zeta4711"},
+		{Speaker: "Zeta4711", Text: "I keep bees"}, {Speaker: "Ann", Text: "I keep hens", Session: "another sitting"}})
+	must(t, err)
+	if done := e.forget(kernel.Forgetting{Term: "zeta4711"}); done.Messages != 2 {
+		t.Errorf("%+v", done)
+	}
+	if found := e.fileBytes("zeta4711", "Zeta4711"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	if len(e.finds("hens")) != 1 {
+		t.Errorf("%v", e.finds("hens"))
+	}
+}
