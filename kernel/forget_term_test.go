@@ -251,3 +251,27 @@ func TestForgetTermOfSpeakers(t *testing.T) {
 		t.Errorf("%v", e.finds("hens"))
 	}
 }
+
+// TestForgetTermInArguments finds a term in what the arguments of a call say, and not in the names of its parameters.
+func TestForgetTermInArguments(t *testing.T) {
+	for args, term := range map[string]string{`{"pin":4711}`: "4711", `{"a":{"zeta":1}}`: "zeta", `{"a":["x",{"b":"\u007aeta"}]}`: "zeta",
+		`{"a":"zeta","a":"x"}`: "zeta", `["x","zeta"]`: "zeta", `"zeta"`: "zeta", `{"a":"zeta`: "zeta", `{"zeta":"x","b":{},"zeta":[]}`: ""} {
+		e := newEnv(t, diarist(), options{})
+		e.say("hello")
+		th, err := e.base.Thread(t.Context(), "", e.thread)
+		must(t, err)
+		seq := th.Next
+		th.Next++
+		m := memgpt.Message{Role: memgpt.RoleAssistant, Parts: memgpt.Parts{memgpt.Call{ID: "c", Name: "f", Arguments: args}}}
+		_, err = e.base.Commit(t.Context(), &store.Commit{Now: e.now, Threads: []memgpt.Thread{th}, Entries: []memgpt.Entry{{ID: e.newID("message"),
+			Agent: e.agent.ID, Thread: e.thread, Seq: seq, Turn: "turn-x", Time: e.now, Message: m}}})
+		must(t, err)
+		want := 1
+		if term == "" {
+			term, want = "zeta", 0
+		}
+		if done := e.forget(kernel.Forgetting{Term: term}); done.Messages != want {
+			t.Errorf("%s: %d messages go, want %d", args, done.Messages, want)
+		}
+	}
+}
