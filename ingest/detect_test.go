@@ -158,3 +158,21 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLetterAtTheEndOfTheWindow: a letter that the looked-at window cuts is no broken one, also where there are hardly any
+// others to tell UTF-8 by.
+func TestLetterAtTheEndOfTheWindow(t *testing.T) {
+	for _, letter := range []string{"é", "猫", "🐝"} {
+		for cut := 1; cut < len(letter); cut++ {
+			text := letter + strings.Repeat("a", windowBytes-cut-len(letter)) + letter + " end"
+			c, err := New(Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := c.Cut(t.Context(), "x.txt", strings.NewReader(text), func(Chunk) error { return nil })
+			if err != nil || rep.Encoding != "utf-8" || rep.Invalid != 0 {
+				t.Errorf("%s cut after %d bytes: %s, %d invalid, %v", letter, cut, rep.Encoding, rep.Invalid, err)
+			}
+		}
+	}
+}

@@ -3,9 +3,12 @@ package kernel
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"memgpt"
@@ -32,8 +35,46 @@ func (k *Kernel) newTermMatcher(term string) *termMatcher {
 	return m
 }
 
-// match reports whether a text holds the term as a word, and whether it holds it at all, in a longer word or another form.
+// quotedLevels is how often a text is looked through for a term that was escaped: a name in a message, quoted in a result,
+// quoted in a thought.
+const quotedLevels = 3
+
+// match reports whether a text holds the term as a word, and whether it holds it at all, in a longer word or another form:
+// as it is, or as JSON or Go write it between quotation marks.
 func (m *termMatcher) match(text string) (whole, related bool) {
+	whole, related = m.matchPlain(text)
+	for level := 0; level < quotedLevels && !whole && strings.Contains(text, `\`); level++ {
+		text = unescaped(text)
+		w, r := m.matchPlain(text)
+		whole, related = w, related || r
+	}
+	return whole, related
+}
+
+var (
+	escapedOne   = regexp.MustCompile(`(?:\\u[0-9A-Fa-f]{4})+|\\["\\/nrt]`)
+	escapedUnits = regexp.MustCompile(`[0-9A-Fa-f]{4}`)
+)
+
+// unescaped takes one level of escapes out of a text, wherever in it they stand.
+func unescaped(text string) string {
+	return escapedOne.ReplaceAllStringFunc(text, func(s string) string {
+		switch s[1] {
+		case 'n', 'r', 't':
+			return " "
+		case 'u':
+			var units []uint16
+			for _, hex := range escapedUnits.FindAllString(s, -1) {
+				n, _ := strconv.ParseUint(hex, 16, 16)
+				units = append(units, uint16(n))
+			}
+			return string(utf16.Decode(units))
+		}
+		return s[1:]
+	})
+}
+
+func (m *termMatcher) matchPlain(text string) (whole, related bool) {
 	folded := m.k.cfg.Normalize(text)
 	for from := 0; ; {
 		i := strings.Index(folded[from:], m.fold)
@@ -70,8 +111,9 @@ func inWord(c rune) bool {
 	return !unicode.In(c, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// messageTexts returns every text of a message: as it is stored, and strings within the arguments of calls as they are
-// meant.
+// messageTexts returns every text of a message: as it is stored, and what is within the arguments of calls as it is meant.
+// Names of functions and of their parameters are no texts: else who has the word "message" forgotten would lose whatever
+// send_message said.
 func messageTexts(m *memgpt.Message) []string {
 	texts := []string{m.Author, m.Session}
 	for _, p := range m.Parts {
@@ -79,7 +121,7 @@ func messageTexts(m *memgpt.Message) []string {
 		case memgpt.Text:
 			texts = append(texts, p.Text)
 		case memgpt.Call:
-			texts = append(append(texts, p.Name, p.Arguments), jsonTexts(p.Arguments)...)
+			texts = append(texts, argumentTexts(p.Arguments)...)
 		case memgpt.Result:
 			texts = append(append(texts, p.Text), jsonTexts(p.Text)...)
 		case memgpt.Reasoning:
@@ -93,6 +135,39 @@ func messageTexts(m *memgpt.Message) []string {
 		}
 	}
 	return texts
+}
+
+// argumentTexts returns what the arguments of a call say: strings, numbers, and the names within them.
+func argumentTexts(args string) (texts []string) {
+	if !json.Valid([]byte(args)) {
+		return []string{args}
+	}
+	dec := json.NewDecoder(strings.NewReader(args))
+	dec.UseNumber()
+	named := strings.HasPrefix(strings.TrimSpace(args), "{")
+	for depth, place := 0, 0; ; {
+		tok, err := dec.Token()
+		if err != nil {
+			return texts
+		}
+		if depth == 1 {
+			place++
+		}
+		switch tok := tok.(type) {
+		case json.Delim:
+			if tok == '{' || tok == '[' {
+				depth++
+			} else {
+				depth--
+			}
+		case json.Number:
+			texts = append(texts, tok.String())
+		case string:
+			if !named || depth != 1 || place%2 == 0 { // at the top every second one is a parameter's name
+				texts = append(texts, tok)
+			}
+		}
+	}
 }
 
 // jsonTexts returns the strings in a JSON value; none where it isn't one.
@@ -190,12 +265,13 @@ func (t *traces) addMessage(m *memgpt.Message) {
 	}
 }
 
-// cutSentence cuts a text after its first sentence or line.
+// cutSentence cuts a text after its first sentence, line, or what comes before a colon: who is told "remember: …" keeps the
+// rest.
 func cutSentence(text string) (first, rest string) {
 	for i, c := range text {
 		switch c {
-		case '\n', '。', '！', '？':
-		case '.', '!', '?':
+		case '\n', '。', '！', '？', '：', '；':
+		case '.', '!', '?', ':', ';':
 			if i+1 < len(text) && text[i+1] != ' ' && text[i+1] != '\n' {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"memgpt"
 	"memgpt/store"
@@ -25,7 +26,9 @@ type forgetPlan struct {
 	blocks  []memgpt.Block
 	sharers map[string]string // names of the other agents that have a block
 	touched map[string]bool   // threads whose summary may tell of what goes
+	evicted map[string]bool   // threads of which the sweep took something: summaries that calls brought later may tell of it
 	entries map[string]string // ids of the entries that go whole, with their turn
+	turns   map[string]string // turns whose message of a user goes, with its text: what the agent wrote then may tell of it
 	orphans map[string]bool   // those of them whose call goes too
 	dead    map[string]bool   // passages that go whole
 	reading map[string]bool   // calls that name what goes, by turn and call
@@ -40,13 +43,15 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 	now := k.cfg.Now()
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
-		touched: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
+		touched: map[string]bool{}, evicted: map[string]bool{}, turns: map[string]string{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
 	if p.traces == nil {
 		p.traces = newTraces()
 	}
 	if what.Term != "" {
-		if p.term = k.newTermMatcher(what.Term); strings.TrimSpace(p.term.fold) == "" {
-			return nil, memgpt.Errorf(memgpt.CodeInvalid, "forget a term: %q holds no character", what.Term)
+		p.term = k.newTermMatcher(what.Term)
+		if strings.TrimFunc(p.term.fold, func(c rune) bool { return unicode.IsPunct(c) || unicode.IsSpace(c) }) == "" {
+			return nil, memgpt.Errorf(memgpt.CodeInvalid, "forget a term: %q holds no letter, digit or sign, and nearly every text has such marks; "+
+				"name a word or phrase", what.Term)
 		}
 	}
 	p.erasure.Now = now
@@ -92,8 +97,24 @@ func (p *forgetPlan) choose(ctx context.Context) error {
 	if err := p.choosePassages(ctx); err != nil {
 		return err
 	}
+	if err := p.traceKept(ctx); err != nil {
+		return err
+	}
 	p.traces.ready()
 	return p.findQuotes(ctx)
+}
+
+// traceKept keeps traces of passages that the agent made of a part of a message that goes, word for word.
+func (p *forgetPlan) traceKept(ctx context.Context) error {
+	if len(p.turns) == 0 {
+		return nil
+	}
+	return p.eachPassage(ctx, func(pa *memgpt.Passage) error {
+		if said := p.turns[pa.Cause.Turn]; said != "" && strings.Contains(said, p.k.cfg.Normalize(pa.Text)) {
+			p.traces.addText(pa.Text)
+		}
+		return nil
+	})
 }
 
 // findQuotes notes the messages and passages that quote what goes: pages of results that name them may quote it too, cut
@@ -204,6 +225,9 @@ func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
 	p.entries[e.ID] = e.Turn
 	p.traces.addID(e.ID)
 	p.keepTraces(&e.Message)
+	if p.term == nil && e.Message.Role == memgpt.RoleUser {
+		p.turns[e.Turn] += p.k.cfg.Normalize(e.Message.Said()) + "\n"
+	}
 	for _, c := range e.Message.Calls() {
 		calls[e.Turn+" "+c.ID] = true
 	}
@@ -228,6 +252,12 @@ func (p *forgetPlan) chosen(t *memgpt.Thread, e *memgpt.Entry) bool {
 		return p.holds(messageTexts(&e.Message)...)
 	}
 	return false
+}
+
+// taken reports whether a text holds the term and goes.
+func (p *forgetPlan) taken(text string) bool {
+	whole, near := p.term.match(text)
+	return whole || near && p.what.Forms
 }
 
 // holds reports whether one of the texts holds the term; what only relates to it is counted.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,9 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 		p.note("message", e.ID, e.Time, describeMessage(&e.Message), true)
 	} else {
 		m, changed := p.traces.cutMessage(e.Message)
+		if p.evicted[t.ID] {
+			m, changed = withoutEvictions(m, changed)
+		}
 		if !changed {
 			return
 		}
@@ -97,9 +101,32 @@ func (p *forgetPlan) sweepEntry(t *memgpt.Thread, e *memgpt.Entry) {
 		}
 	}
 	p.touched[t.ID] = p.touched[t.ID] || e.Seq <= t.Folded
+	p.evicted[t.ID] = true
 	p.erasure.Entries = append(p.erasure.Entries, left)
 	p.erasure.Docs = append(p.erasure.Docs, p.entryDoc(&left))
 	t.Open = slices.DeleteFunc(t.Open, func(c memgpt.OpenCall) bool { return c.Entry == e.ID && wasForgotten(&left) })
+}
+
+// evictFunction is the function whose calls bring a summary of what leaves the queue.
+const evictFunction = "conversation_evict"
+
+// withoutEvictions returns a message with the mark in place of the summaries that calls brought of what came before, and
+// whether anything changed. They may tell of what goes in other words, as the conversation's own summary, which is dropped.
+func withoutEvictions(m memgpt.Message, changed bool) (memgpt.Message, bool) {
+	for i, part := range m.Parts {
+		c, ok := part.(memgpt.Call)
+		args, object := decodeTexts(c.Arguments).(map[string]any)
+		if !ok || c.Name != evictFunction || !object || args["summary"] == nil || args["summary"] == forgottenMark {
+			continue
+		}
+		if !changed {
+			m.Parts, changed = slices.Clone(m.Parts), true
+		}
+		args["summary"] = forgottenMark
+		c.Arguments = string(mustJSON(args))
+		m.Parts[i] = c
+	}
+	return m, changed
 }
 
 // quotedWeight is the least weight of a result that may hold a quotation, beside the ids that it names.
@@ -180,6 +207,8 @@ func (p *forgetPlan) sweepPassages(ctx context.Context) error {
 			p.erasure.Docs = append(p.erasure.Docs, p.k.passageDoc(&q, p.zone))
 			q.Text = left
 			p.erasure.Passages = append(p.erasure.Passages, q)
+		case p.turns[pa.Cause.Turn] != "":
+			p.done.Kept = append(p.done.Kept, fmt.Sprintf("passage %s, which the agent wrote on it in other words: %.60q", pa.ID, pa.Text))
 		}
 		return nil
 	})
@@ -198,11 +227,15 @@ func (p *forgetPlan) sweepBlocks(ctx context.Context) error {
 		if changed {
 			p.note("block", b.ID, time.Time{}, b.Label+": "+b.Value, true)
 		}
-		past := false
+		past, reworded := false, false
 		for j := range edits {
 			left := p.cutLines(edits[j].Value)
 			past = past || left != edits[j].Value
+			reworded = reworded || left == edits[j].Value && p.turns[edits[j].Cause.Turn] != ""
 			edits[j].Value = left
+		}
+		if reworded {
+			p.done.Kept = append(p.done.Kept, fmt.Sprintf("block %q, in which the agent wrote on it in other words: look at it, and forget a term of it", b.Label))
 		}
 		if !changed && !past {
 			continue
@@ -229,7 +262,17 @@ func (p *forgetPlan) cutLines(text string) string {
 		return p.traces.cut(text)
 	}
 	lines := strings.Split(text, "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line != "" && p.holds(line) }), "\n")
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line != "" && p.holds(line) })
+	for size := 2; size <= len(lines) && p.taken(strings.Join(lines, "\n")); size++ { // a phrase that a line break parts
+		for i := 0; i+size <= len(lines); {
+			if p.taken(strings.Join(lines[i:i+size], "\n")) {
+				lines = slices.Delete(lines, i, i+size)
+			} else {
+				i++
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // fenceSharers makes the other agents that have a block throw away the steps that they are at: they have read it.

@@ -346,7 +346,7 @@ func TestForgetTermInWords(t *testing.T) {
 	if found := e.fileBytes("annual", "Anns"); len(found) > 0 {
 		t.Errorf("%v", found)
 	}
-	for _, empty := range []string{" ", "\x00"} {
+	for _, empty := range []string{" ", "\x00", ".", "“…” -"} {
 		if _, err := e.kernel.Forget(t.Context(), kernel.Forgetting{Agent: e.agent, Term: empty}); memgpt.CodeOf(err) != memgpt.CodeInvalid {
 			t.Errorf("%q: %v", empty, err)
 		}
@@ -363,7 +363,7 @@ func TestForgetPassages(t *testing.T) {
 		}
 		list = append(list, memgpt.Passage{Text: fmt.Sprintf("Chapter%d: the captain of ship%d saw an island called Ysla%d.", i, i, i), Source: source, Tags: []string{fmt.Sprint("tag", i)}})
 	}
-	_, err := e.kernel.Load(t.Context(), e.agent, list)
+	_, err := e.load("the book", list)
 	must(t, err)
 	e.system(memgpt.EventDocument, fmt.Sprintf("The document %q was loaded", "novel of sue.txt"))
 	e.say("find\nthe captain of ship4 and ship5")

@@ -2,32 +2,100 @@ package kernel
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"memgpt"
 	"memgpt/store"
 )
 
-// Load stores passages of a document in the agent's archive in one commit, beside whatever its conversations do. Of a
-// passage Text is read, and Tags, Source, Heading, Position and Time, which is now where it is zero. One whose text is
-// stored already is left out, so that a load that was interrupted is simply run again. It returns how many were added.
-// Events enter the inbox in the same commit, if there is one.
-func (k *Kernel) Load(ctx context.Context, a memgpt.Agent, list []memgpt.Passage, events ...memgpt.Event) (int, error) {
+// Loading is one document on its way into an agent's archive. From the first passages to the end a record in the store says
+// that it is not whole yet, so that who loads it again after an interruption knows that the agent was not told, even where
+// nothing is left to store. The record holds no word of the document.
+type Loading struct {
+	Agent memgpt.Agent
+	Name  string // of the document; the same name is the same document
+
+	Before int  // passages that an interrupted load of it stored
+	Added  int  // passages stored since BeginLoad
+	Told   bool // the event of End is in the inbox
+
+	k *Kernel
+}
+
+// loadingKind is the kind of the records of documents that are not whole.
+const loadingKind = "loading"
+
+// BeginLoad begins to load a document, or goes on with it.
+func (k *Kernel) BeginLoad(ctx context.Context, a memgpt.Agent, name string) (*Loading, error) {
+	l := &Loading{Agent: a, Name: name, k: k}
+	_, before, err := l.record(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.Before = before
+	return l, nil
+}
+
+// record returns the document's record and the passages that it counts; Version is 0 where there is none.
+func (l *Loading) record(ctx context.Context) (r store.Record, stored int, err error) {
+	id := memgpt.HashKey(l.Agent.ID, l.Name)
+	r, err = l.k.cfg.Store.Record(ctx, l.Agent.Tenant, loadingKind, id)
+	if memgpt.CodeOf(err) == memgpt.CodeNotFound {
+		return store.Record{Tenant: l.Agent.Tenant, Kind: loadingKind, ID: id}, 0, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(r.Data, &stored)
+	}
+	if err != nil {
+		return r, 0, fmt.Errorf("look for an earlier load of the document: %w", err)
+	}
+	return r, stored, nil
+}
+
+// Add stores passages of the document in one commit, beside whatever conversations do. Of a passage Text is read, and Tags,
+// Source, Heading, Position and Time, which is now where it is zero. One whose text is stored already is left out, so that
+// a load that was interrupted is simply run again.
+func (l *Loading) Add(ctx context.Context, list []memgpt.Passage) error {
+	return l.commit(ctx, list, nil)
+}
+
+// End stores the last passages. The event, which tells the agent of the document, enters the inbox in the same commit; not
+// when neither this load nor an interrupted one stored anything.
+func (l *Loading) End(ctx context.Context, list []memgpt.Passage, told memgpt.Event) error {
+	return l.commit(ctx, list, &told)
+}
+
+func (l *Loading) commit(ctx context.Context, list []memgpt.Passage, told *memgpt.Event) error {
 	for try := 0; ; try++ {
-		c, err := k.loading(ctx, &a, list)
+		c, err := l.k.loading(ctx, &l.Agent, list)
 		if err != nil {
-			return 0, fmt.Errorf("look for passages that are stored already: %w", err)
+			return fmt.Errorf("look for passages that are stored already: %w", err)
 		}
-		if len(c.Passages) == 0 {
-			return 0, nil
+		r, stored, err := l.record(ctx)
+		if err != nil {
+			return err
 		}
-		c.Events = events
-		_, err = k.cfg.Store.Commit(ctx, c)
-		if err == nil {
-			return len(c.Passages), nil
+		added := len(c.Passages)
+		switch {
+		case told != nil && added+stored+l.Added == 0, told == nil && added == 0:
+			return nil
+		case told == nil:
+			r.Data = mustJSON(stored + added)
+			c.Records = []store.Record{r}
+		default:
+			c.Events = []memgpt.Event{*told}
+			if r.Version > 0 {
+				c.Drop = []store.Record{r}
+			}
 		}
-		if memgpt.CodeOf(err) != memgpt.CodeExists || try == maxConflicts { // else somebody stored the same text meanwhile
-			return 0, fmt.Errorf("store passages: %w", err)
+		if _, err = l.k.cfg.Store.Commit(ctx, c); err == nil {
+			l.Added, l.Told = l.Added+added, told != nil
+			return nil
+		}
+		code := memgpt.CodeOf(err) // somebody stored the same text meanwhile, or loads the same document
+		if code != memgpt.CodeExists && code != memgpt.CodeConflict || try == maxConflicts {
+			return fmt.Errorf("store passages: %w", err)
 		}
 	}
 }

@@ -20,13 +20,51 @@ func pages(source string, n int) (list []memgpt.Passage) {
 	return list
 }
 
+// load adds passages as a part of a document.
+func (e *env) load(name string, list []memgpt.Passage) (added int, err error) {
+	l, err := e.kernel.BeginLoad(e.t.Context(), e.agent, name)
+	must(e.t, err)
+	err = l.Add(e.t.Context(), list)
+	return l.Added, err
+}
+
+// TestLoadInterrupted breaks a load off and runs it again, where something is left to store and where nothing is: the agent
+// is told once, when the document is whole, and never of what was whole before.
+func TestLoadInterrupted(t *testing.T) {
+	for _, left := range []int{0, 3} {
+		e := newEnv(t, script.Of(), options{})
+		doc := pages("book.txt", 6)
+		_, err := e.load("book.txt", doc[:len(doc)-left])
+		must(t, err)
+		for i, want := range []struct {
+			before, added int
+			told          bool
+		}{{len(doc) - left, left, true}, {0, 0, false}, {0, 0, false}} {
+			l, err := e.kernel.BeginLoad(t.Context(), e.agent, "book.txt")
+			must(t, err)
+			must(t, l.Add(t.Context(), doc[:2]))
+			event := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: memgpt.EventDocument, Turn: e.newID("turn"),
+				Due: e.now, Created: e.now, Message: memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, "it is whole")}
+			must(t, l.End(t.Context(), doc[2:], event))
+			if l.Before != want.before || l.Added != want.added || l.Told != want.told {
+				t.Errorf("%d left, load %d: %+v, want %+v", left, i, l, want)
+			}
+		}
+		events, err := e.base.Events(t.Context(), store.EventRange{Thread: e.thread})
+		must(t, err)
+		if len(events) != 1 {
+			t.Errorf("%d left: told %d times", left, len(events))
+		}
+	}
+}
+
 // TestLoadTwice loads a document in part, whole and once more, in two spellings.
 func TestLoadTwice(t *testing.T) {
 	e := newEnv(t, script.Of(), options{})
 	doc := pages("book.txt", 6)
 	doc = append(doc, memgpt.Passage{Text: "PAGE  3 of book.txt", Source: "book.txt"}, memgpt.Passage{Text: " \n", Source: "book.txt"})
 	for i, part := range [][]memgpt.Passage{doc[:2], doc, doc, nil} {
-		added, err := e.kernel.Load(t.Context(), e.agent, part)
+		added, err := e.load("book.txt", part)
 		if want := []int{2, 4, 0, 0}[i]; err != nil || added != want {
 			t.Errorf("load %d added %d, want %d: %v", i, added, want, err)
 		}
@@ -60,13 +98,17 @@ func TestLoadsAtOnce(t *testing.T) {
 	added := make([]int, 4)
 	for i := range added {
 		wg.Go(func() {
+			l, err := k.BeginLoad(t.Context(), e.agent, "book.txt")
+			if err != nil {
+				t.Error(err)
+				return
+			}
 			for _, p := range pages("book.txt", 40) {
-				n, err := k.Load(t.Context(), e.agent, []memgpt.Passage{p})
-				if err != nil {
+				if err := l.Add(t.Context(), []memgpt.Passage{p}); err != nil {
 					t.Error(err)
 				}
-				added[i] += n
 			}
+			added[i] = l.Added
 		})
 	}
 	wg.Wait()
@@ -91,7 +133,7 @@ func TestReadAroundAPassage(t *testing.T) {
 	}})
 	e := newEnv(t, m, options{})
 	for _, doc := range [][]memgpt.Passage{pages("book.txt", 6), pages("other.txt", 2)} {
-		_, err := e.kernel.Load(t.Context(), e.agent, doc)
+		_, err := e.load("book.txt", doc)
 		must(t, err)
 	}
 	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})

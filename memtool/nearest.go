@@ -1,9 +1,34 @@
 package memtool
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 )
+
+// leastLikeness is how like a name must be to one that is known to be taken for a slip of it.
+const leastLikeness = 0.4
+
+// Nearest returns the known names that one which isn't known may have been meant to be, at most n, the likest first: those
+// that contain it, and those with many of its pairs of characters.
+func Nearest(name string, known []string, n int) []string {
+	wanted, low := pairs(name), strings.ToLower(strings.TrimSpace(name))
+	like := map[string]float64{}
+	for _, k := range known {
+		s := likeness(pairs(k), wanted)
+		if low != "" && strings.Contains(strings.ToLower(k), low) {
+			s++
+		}
+		if s >= leastLikeness {
+			like[k] = s
+		}
+	}
+	return slices.SortedFunc(maps.Keys(like), func(a, b string) int {
+		return cmp.Or(cmp.Compare(like[b], like[a]), strings.Compare(a, b))
+	})[:min(n, len(like))]
+}
 
 // closestLine returns the line of value that is most like the first line of text, by the pairs of characters that both
 // have.

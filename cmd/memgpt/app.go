@@ -41,11 +41,13 @@ func (a *app) open(ctx context.Context) error {
 	if a.cfg, err = config.Read(a.getenv); err != nil {
 		return err
 	}
-	if _, err := os.Stat(a.cfg.Database()); os.IsNotExist(err) {
-		a.say("data directory is new: %s", a.cfg.Home)
-	}
+	_, err = os.Stat(a.cfg.Database())
+	made := os.IsNotExist(err)
 	if a.store, err = sqlite.Open(ctx, sqlite.Config{Path: a.cfg.Database()}); err != nil {
-		return err
+		return fmt.Errorf("%w (MEMGPT_HOME names the data directory)", err)
+	}
+	if made {
+		a.say("data directory is new: %s", a.cfg.Home)
 	}
 	if a.embedders, err = openEmbedders(a.cfg.Embedder, a.cfg.APIKey); err != nil {
 		return err

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/memtool"
 	"memgpt/retrieve"
 	"memgpt/store"
 )
@@ -95,7 +97,15 @@ func (a *app) archiveList() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
 				q := store.PassageRange{Tenant: agent.Tenant, Owner: agent.ID, Source: source, Dead: dead, Limit: limit}
-				return a.eachPassage(cmd.Context(), q, func(p *memgpt.Passage) error { return a.printPassage(p, agent, asJSON, short(p.Text)) })
+				n := 0
+				err := a.eachPassage(cmd.Context(), q, func(p *memgpt.Passage) error {
+					n++
+					return a.printPassage(p, agent, asJSON, short(p.Text))
+				})
+				if err == nil && n == 0 && source != "" {
+					err = a.unknownSource(cmd.Context(), agent, source)
+				}
+				return err
 			})
 		},
 	}
@@ -231,7 +241,10 @@ func (a *app) deletePassages(ctx context.Context, agent memgpt.Agent, ids []stri
 		if err := a.eachPassage(ctx, q, retire); err != nil {
 			return n, err
 		}
-		return n, flush()
+		if err := flush(); err != nil || n > 0 {
+			return n, err
+		}
+		return 0, a.unknownSource(ctx, agent, source)
 	}
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
@@ -244,6 +257,29 @@ func (a *app) deletePassages(ctx context.Context, agent memgpt.Agent, ids []stri
 		}
 	}
 	return n, flush()
+}
+
+// nearSources is how many sources an error names.
+const nearSources = 3
+
+// unknownSource is the error for a source that no passage came from.
+func (a *app) unknownSource(ctx context.Context, agent memgpt.Agent, source string) error {
+	list, err := a.store.Sources(ctx, agent.Tenant, agent.ID)
+	if err != nil {
+		return err
+	}
+	var names, near []string
+	for _, s := range list {
+		names = append(names, s.Name)
+	}
+	for _, name := range memtool.Nearest(source, names, nearSources) {
+		near = append(near, strconv.Quote(name))
+	}
+	hint := "memgpt archive sources lists the documents"
+	if len(near) > 0 {
+		hint = "near to it: " + strings.Join(near, ", ") + "; " + hint
+	}
+	return fmt.Errorf("agent %s has no passages of the document %q; %s", agent.Name, source, hint)
 }
 
 // maxShown is how many passages of a pile are printed.

@@ -169,15 +169,23 @@ func opaque(t *testing.T) {
 		say  string
 	}{
 		"a file for a directory": {filepath.Join(flat, "x"), nil, []string{"run", "-m", "hi"}, "flat"},
-		"no database":            {text, nil, []string{"log"}, "memgpt.db"},
+		"a directory in a file":  {filepath.Join(flat, "x"), nil, []string{"log"}, "can't be made (mkdir"},
+		"no database":            {text, nil, []string{"log"}, "or restore a copy (MEMGPT_HOME"},
 		"no agent":               {dir, nil, []string{"log", "--agent", "nobody"}, "nobody"},
 		"a bad window":           {dir, []string{"MEMGPT_WINDOW=much"}, []string{"run", "-m", "hi"}, "MEMGPT_WINDOW"},
 		"a bad heartbeat":        {dir, []string{"MEMGPT_HEARTBEAT=soon"}, []string{"run", "-m", "hi"}, "MEMGPT_HEARTBEAT"},
 		"a bad endpoint":         {dir, []string{"MEMGPT_MODEL=m", "OPENAI_BASE_URL=ftp://x"}, []string{"run", "-m", "hi"}, "base URL"},
 		"no such file":           {dir, nil, []string{"import", filepath.Join(dir, "none.jsonl")}, "none.jsonl"},
 		"no such command":        {dir, nil, []string{"fly"}, "fly"},
+		"a slip in a group":      {dir, nil, []string{"archive", "delet", "--source", "x"}, "delet"},
+		"another slip":           {dir, nil, []string{"forget", "terms", "--yes"}, "terms"},
+		"too few words":          {dir, nil, []string{"load"}, "it is used so: memgpt load FILE|DIR|-"},
+		"too many words":         {dir, nil, []string{"log", "x"}, "it is used so: memgpt log"},
 	} {
 		r := command(t, c.home, "", c.env, c.args...)
+		if strings.HasSuffix(r.err, ": SQLite\n") || strings.Contains(r.err, "is new") && strings.Contains(r.err, "open the store") {
+			t.Errorf("%s: %s", name, r.err)
+		}
 		last := strings.Split(strings.TrimSpace(r.err), "\n")
 		if r.code != 1 || r.out != "" || len(last) > 2 || !strings.Contains(r.err, c.say) || strings.Contains(r.err, "goroutine") {
 			t.Errorf("%s: %+v", name, r)

@@ -172,6 +172,9 @@ func (f *forgetter) forget(ctx context.Context, choose func(*kernel.Forgetting) 
 		if err == nil && !done.None() {
 			f.say("erased: %s", counts(done))
 		}
+		if err == nil && what.Source != "" && preview.None() {
+			err = f.unknownSource(ctx, agent, what.Source)
+		}
 		return err
 	})
 }

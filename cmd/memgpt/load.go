@@ -16,6 +16,7 @@ import (
 	"memgpt"
 	"memgpt/host"
 	"memgpt/ingest"
+	"memgpt/kernel"
 )
 
 // loadBatch is how many passages one commit holds: enough to make commits cheap, few enough to hold others up for
@@ -131,20 +132,19 @@ func (l *loader) directory(ctx context.Context, path string) error {
 
 // document loads one document and tells the agent of it.
 func (l *loader) document(ctx context.Context, name string, r io.Reader, size int64) error {
+	loading, err := l.kernel.BeginLoad(ctx, l.agent, name)
+	if err != nil {
+		return fmt.Errorf("load %s: %w", name, err)
+	}
 	bar := l.progress(name, size)
 	in := &counting{r: r, told: bar.at}
 	var batch []memgpt.Passage
-	added, seen := 0, 0
-	flush := func(events ...memgpt.Event) error {
-		n, err := l.kernel.Load(ctx, l.agent, batch, events...)
-		added, seen, batch = added+n, seen+len(batch), batch[:0]
-		return err
-	}
 	report, err := l.cutter.Cut(ctx, name, in, func(c ingest.Chunk) error {
 		if len(batch) == loadBatch { // the last batch is kept for the commit that tells the agent
-			if err := flush(); err != nil {
+			if err := loading.Add(ctx, batch); err != nil {
 				return err
 			}
+			batch = batch[:0]
 		}
 		batch = append(batch, memgpt.Passage{Text: c.Text, Tags: c.Tags, Source: c.Source, Heading: c.Heading, Position: c.Start, Time: c.Time})
 		return nil
@@ -153,22 +153,34 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 	if err == nil {
 		var event memgpt.Event
 		if event, err = l.host.Event(loaded); err == nil {
-			err = flush(event)
+			err = loading.End(ctx, batch, event)
 		}
 	}
 	bar.end()
-	if err != nil {
-		return fmt.Errorf("load %s: %w; %d passages are in, run it again to go on", name, err, added)
+	switch in := loading.Added + loading.Before; {
+	case err != nil && in > 0:
+		return fmt.Errorf("load %s: %w; %d passages are in, run it again to go on", name, err, in)
+	case err != nil:
+		return fmt.Errorf("load %s: %w", name, err)
 	}
-	l.tellReport(name, report, added, seen)
-	if added == 0 {
+	l.tellReport(name, report, loading)
+	if !loading.Told {
 		return nil
 	}
 	return l.raise(ctx, name, loaded)
 }
 
-func (l *loader) tellReport(name string, r ingest.Report, added, seen int) {
-	l.say("%s: %d passages stored, %d were there already (%s, %s)", name, added, seen-added, r.Format, r.Encoding)
+func (l *loader) tellReport(name string, r ingest.Report, loading *kernel.Loading) {
+	if r.Chunks+r.Skipped == 0 {
+		l.say("%s holds no text", name)
+		return
+	}
+	known := r.Chunks - loading.Added
+	there := fmt.Sprintf("%d were there already", known)
+	if n := min(loading.Before, known); n > 0 {
+		there += fmt.Sprintf(", %d of them from a load that was interrupted", n)
+	}
+	l.say("%s: %d passages stored, %s (%s, %s)", name, loading.Added, there, r.Format, r.Encoding)
 	if r.Invalid > 0 {
 		l.say("  %d places are not valid %s and read as U+FFFD; name another with --encoding if that is wrong", r.Invalid, r.Encoding)
 	}

@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,6 +83,7 @@ func TestLoad(t *testing.T) {
 // TestLoadRefusesWhatItCantRead says what is wrong and stores nothing.
 func TestLoadRefusesWhatItCantRead(t *testing.T) {
 	home, docs := t.TempDir(), t.TempDir()
+	good(t, home, "", "run", "-m", "hi") // makes the agent, so that refusals are about the rest
 	pdf := writeFile(t, docs, "paper.pdf", "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n")
 	for want, args := range map[string][]string{
 		"PDF":                  {"load", pdf},
@@ -92,10 +95,20 @@ func TestLoadRefusesWhatItCantRead(t *testing.T) {
 		"name passages by the": {"archive", "delete"},
 	} {
 		r := command(t, home, "", nil, args...)
-		if r.code == 0 || !strings.Contains(r.err, want) || r.out != "" {
+		if r.code == 0 || !strings.Contains(r.err, want) || r.out != "" || strings.Contains(r.err, "run it again") {
 			t.Errorf("%v: status %d, %q, want %s", args, r.code, r.err, want)
 		}
-		command(t, home, "", nil, "run", "-m", "hi") // makes the agent, so that later refusals are about the rest
+	}
+}
+
+// TestLoadOfNoText says that there was nothing to store, and tells the agent nothing.
+func TestLoadOfNoText(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{"empty.txt": "", "blank.md": " \n\t\r\n　\n", "mark.txt": "\ufeff", "lines.jsonl": "\n\n"} {
+		wants(t, name, good(t, home, "", "load", writeFile(t, docs, name, text)).err, name+" holds no text")
+	}
+	if list := documentEvents(t, home); len(list) > 0 {
+		t.Errorf("told %q", list)
 	}
 }
 
@@ -182,6 +195,69 @@ func TestLoadKilledBeforeTheAgentIsTold(t *testing.T) {
 	good(t, home, "", "run", "-m", "hello")
 	if list := documentEvents(t, home); len(list) != 1 || !strings.Contains(list[0], "200 passages") {
 		t.Errorf("told %q", list)
+	}
+}
+
+// TestLoadKilledBeforeRepeats kills a load when passages are in, and runs it again with nothing left to store: the second
+// run says what the first one did, and the agent is told, once.
+func TestLoadKilledBeforeRepeats(t *testing.T) {
+	home := t.TempDir()
+	line := func(i int) string {
+		return fmt.Sprintf("{\"text\":\"entry %d of the ledger%s\"}\n", i, strings.Repeat(" and more", 40))
+	}
+	killed := child(t, "main", home, "load", "-")
+	in, err := killed.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for i := 0; stored == 0; i++ { // the pipe stays open: the document goes on
+		if _, err := io.WriteString(in, line(i)); err != nil {
+			t.Fatal(err)
+		}
+		if i%500 == 499 {
+			if r := command(t, home, "", nil, "archive", "list", "--json"); r.code == 0 {
+				stored = strings.Count(r.out, "\n")
+			}
+		}
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = killed.Wait()
+	stored = strings.Count(good(t, home, "", "archive", "list", "--json").out, "\n")
+	var doc strings.Builder
+	for i := range stored {
+		doc.WriteString(line(i))
+	}
+	again := good(t, home, doc.String()+line(0), "load", "-")
+	wants(t, "the second load", again.err, fmt.Sprintf("0 passages stored, %d were there already, %d of them from a load that was interrupted", stored+1, stored))
+	good(t, home, doc.String(), "load", "-")
+	if list := documentEvents(t, home); len(list) != 1 || !strings.Contains(list[0], "standard input") {
+		t.Errorf("told %q", list)
+	}
+}
+
+// TestSlipsInNamesOfDocuments names a document that isn't there, near to one that is.
+func TestSlipsInNamesOfDocuments(t *testing.T) {
+	home, docs := t.TempDir(), t.TempDir()
+	writeFile(t, docs, "garden/bees.md", "Bees sleep at night.")
+	writeFile(t, docs, "岛屿日记.txt", "岛上有一棵老树。")
+	good(t, home, "", "load", docs)
+	for typo, near := range map[string]string{"garden/bee.md": "garden/bees.md", "bees.md": "garden/bees.md", "岛屿日志.txt": "岛屿日记.txt", "tax 2019": ""} {
+		for _, args := range [][]string{{"archive", "delete"}, {"archive", "list"}, {"forget", "passage", "--yes"}} {
+			r := command(t, home, "", nil, append(args, "--source", typo)...)
+			if r.code != 1 || !strings.Contains(r.err, "no passages of the document") || near != "" && !strings.Contains(r.err, "near to it: "+strconv.Quote(near)) ||
+				near == "" && strings.Contains(r.err, "near to it") {
+				t.Errorf("%v %s: %+v", args, typo, r)
+			}
+		}
+	}
+	if n := strings.Count(good(t, home, "", "archive", "list", "--json").out, "\n"); n != 2 {
+		t.Errorf("%d passages are left", n)
 	}
 }
 

@@ -70,5 +70,27 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
 		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.benchCommand(), a.evalCommand())
+	explainUse(root)
 	return root
+}
+
+// explainUse has each command say how it is used where it is used otherwise, and groups of commands refuse one that they
+// don't have.
+func explainUse(cmd *cobra.Command) {
+	if cmd.HasParent() && cmd.HasSubCommands() && cmd.Args == nil {
+		cmd.Args = cobra.NoArgs
+		cmd.FParseErrWhitelist.UnknownFlags = true // of a command that it doesn't have, which is said first
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return fmt.Errorf("%w; it is used so: %s (more with --help)", err, cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		explainUse(sub)
+	}
 }

@@ -129,6 +129,8 @@ func (a *app) tellHits(hits tool.Hits) {
 		a.say("nothing comes near enough to be an answer; try other words")
 	case hits.Total == 0:
 		a.say("nothing was found")
+	case len(hits.List) == 0:
+		a.say("page %d is beyond the last: %d results, pages 0 to %d", hits.Page, hits.Total, hits.Pages()-1)
 	default:
 		a.say("%d of %d results, page %d of %d", len(hits.List), hits.Total, hits.Page, hits.Pages())
 	}

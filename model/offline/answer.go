@@ -71,7 +71,7 @@ func tellFacts(l lang, want fact, facts []fact) string {
 		if want.slot != slotAll && !answers(f, want) {
 			continue
 		}
-		if want.slot != slotAll && f.single() {
+		if want.slot != slotAll && f.single() && !isKind(f.thing, want.thing) {
 			told = nil
 		}
 		told = append(told, f.tell(l))
@@ -91,8 +91,8 @@ func answers(f, want fact) bool {
 	if f.same(want) {
 		return true
 	}
-	called := f.slot == slotCalled && want.slot == slotOf || f.slot == slotOf && want.slot == slotCalled
-	return called && sameThing(f.thing, want.thing)
+	called := f.slot == slotCalled && (want.slot == slotOf || want.slot == slotCalled) || f.slot == slotOf && want.slot == slotCalled
+	return called && (sameThing(f.thing, want.thing) || isKind(f.thing, want.thing))
 }
 
 // fromLines answers a question that speaks of the user by a line of working context that has its words.

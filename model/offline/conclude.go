@@ -16,6 +16,9 @@ func (m *Model) conclude(t *turn, terms []term, want fact) string {
 	r := rank(terms, all)
 	if len(r) == 0 || r[0].score < leastScore {
 		about := join(terms[:min(len(terms), 6)])
+		if near, ok := t.nearest(); ok {
+			return t.lang.pick("Nothing has just those words ("+about+"), but this comes nearest: ", "没有正好这样说的（"+about+"），最接近的是：") + t.quote(near, terms)
+		}
 		return t.lang.pick(nothingEnglish+" ("+about+"), neither in our conversations nor in the archive.",
 			nothingChinese+"（"+about+"），对话记录和档案里都没有。")
 	}
@@ -24,6 +27,22 @@ func (m *Model) conclude(t *turn, terms []term, want fact) string {
 		text += t.lang.pick(" Also: ", "另外：") + t.quote(second.hit, terms)
 	}
 	return text
+}
+
+// nearest returns the first hit of a search that is a statement of somebody else, for where no words are the same: searches
+// also go by meaning.
+func (t *turn) nearest() (hit, bool) {
+	for _, p := range t.pages() {
+		if p.call.name == toolRead || p.misses(p.call.str("query")) {
+			continue
+		}
+		for _, h := range p.hits {
+			if !h.own() && !asksOnly(h.Text) {
+				return h, true
+			}
+		}
+	}
+	return hit{}, false
 }
 
 // adds returns a second text that has words which the best one lacks.

@@ -143,6 +143,11 @@ func sameThing(a, b string) bool {
 	return false
 }
 
+// isKind tells whether a thing is one of what a wider word means.
+func isKind(thing, wider string) bool {
+	return kinds[root(strings.TrimSpace(wider))][root(strings.TrimSpace(thing))]
+}
+
 // grammar holds the compiled rules.
 type grammar struct {
 	lines    []lineRule

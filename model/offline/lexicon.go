@@ -121,6 +121,21 @@ live reside 住 居住
 password passcode 密码
 `)
 
+// kinds maps things to what they are: who asks for his pet means his cat too, and not the other way round.
+var kinds = kindsOf("pet 宠物", `cat kitten dog puppy rabbit hamster parrot budgie goldfish tortoise turtle guinea-pig
+猫 小猫 猫咪 狗 小狗 狗狗 兔子 仓鼠 鹦鹉 金鱼 乌龟`)
+
+func kindsOf(kind, things string) map[string]map[string]bool {
+	m := map[string]map[string]bool{}
+	for _, k := range strings.Fields(kind) {
+		m[root(k)] = map[string]bool{}
+		for _, thing := range strings.Fields(things) {
+			m[root(k)][root(thing)] = true
+		}
+	}
+	return m
+}
+
 // groups maps each word of a line to the other words of its line. Words of letters are stored by their root.
 func groups(lines string) map[string][]string {
 	m := map[string][]string{}

@@ -88,6 +88,51 @@ func TestOtherWordsAfterAMiss(t *testing.T) {
 	wants(t, s.user("父亲购买了什么？"), "摩托车")
 }
 
+// TestFoundByMeaning: what a search finds without a word of the question is shown as what comes nearest, from the queue and
+// from what left it; a question that asks for a code, and what nothing is found of, is answered with no.
+func TestFoundByMeaning(t *testing.T) {
+	for _, c := range []struct{ told, question, says string }{
+		{"Our vessel carries two masts.", "How many sails are on my yacht?", "comes nearest: On 2023-05-08 you said: “Our vessel carries two masts.”"},
+		{"奶奶留下的钟每小时慢五分钟", "祖母传给我的手表准吗？", "最接近的是：2023-05-08 你说：“奶奶留下的钟每小时慢五分钟”"},
+	} {
+		for _, inQueue := range []bool{false, true} {
+			s := newSim(t)
+			if inQueue {
+				s.user(c.told)
+			}
+			s.told("", c.told)
+			s.near = []hit{{ID: "message-q", Kind: "message", Role: "user", Time: "2023-05-08T00:00:00Z", Text: c.question}, s.log[len(s.log)-1]}
+			wants(t, s.user(c.question), c.says)
+		}
+	}
+	s := newSim(t)
+	s.user("Our vessel carries two masts.")
+	if got := s.user("How many sails are on my yacht?"); !admits(got) {
+		t.Errorf("nothing was found, and it says %q", got)
+	}
+	s.near = []hit{{ID: "message-c", Kind: "message", Role: "user", Text: "The door opens with KX-7310."}}
+	if got := s.user("What is the value of code ZU-4419?"); !admits(got) {
+		t.Errorf("another code is shown: %q", got)
+	}
+}
+
+// TestKinds: who asks for his pet means the cat and the dog that he has; who asks for his cat does not mean the dog.
+func TestKinds(t *testing.T) {
+	s := newSim(t)
+	s.user("My cat is called Mimi.")
+	wants(t, s.user("我的宠物叫什么名字"), "Mimi")
+	s.user("My dog is called Rex.")
+	wants(t, s.user("What is the name of my pet?"), "Mimi", "Rex")
+	if got := s.user("What is my cat called?"); strings.Contains(got, "Rex") {
+		t.Error(got)
+	}
+	s = newSim(t)
+	s.user("我有一只猫叫咪咪")
+	s.human, s.queue = "", nil // it left the context
+	s.near = []hit{s.log[0]}
+	wants(t, s.user("我的宠物叫什么名字"), "你的猫叫咪咪")
+}
+
 func TestAdmits(t *testing.T) {
 	s := newSim(t)
 	s.told("", "Nothing of the kind.")

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -112,14 +113,19 @@ func openError(path string, err error) error {
 	case why != "":
 	case errors.Is(err, fs.ErrPermission):
 		why = "it or its directory can't be written: change their permissions, or give another path"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EROFS):
+		why = fmt.Sprintf("its directory can't be made (%v): give another path", err)
 	default:
 		return fmt.Errorf("open the store %s: %w", path, err)
 	}
-	return &memgpt.Error{Code: code, Text: fmt.Sprintf("open the store %s: %s", path, why), Err: quiet{err}}
+	return &memgpt.Error{Code: code, Err: worded{fmt.Sprintf("open the store %s: %s", path, why), err}}
 }
 
-// quiet is an error beneath another that need not be read.
-type quiet struct{ error }
+// worded is an error in other words than its own.
+type worded struct {
+	text string
+	err  error
+}
 
-func (quiet) Error() string   { return "SQLite" }
-func (q quiet) Unwrap() error { return q.error }
+func (w worded) Error() string { return w.text }
+func (w worded) Unwrap() error { return w.err }
