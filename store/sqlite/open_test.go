@@ -92,7 +92,7 @@ func TestOpenErrors(t *testing.T) {
 		want []string
 	}{
 		{dir, memgpt.CodeInvalid, []string{"it is a directory"}},
-		{filepath.Join(text, "m.db"), "", []string{"not a directory"}},
+		{filepath.Join(text, "m.db"), memgpt.CodeInvalid, []string{"not a directory", "give another path"}},
 		{text, memgpt.CodeInvalid, []string{"not a SQLite database"}},
 		{foreign, memgpt.CodeInvalid, []string{"another program's"}},
 		{newer, memgpt.CodeNewer, []string{"version 99", "up to 4", "use the newer program"}},
