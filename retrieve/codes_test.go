@@ -206,8 +206,14 @@ func TestSignCodesFindTheNearest(t *testing.T) {
 			}
 			si := &sight{reading: r, codes: signs, aim: a}
 			mended := slices.Clone(told)
-			if err := si.rescoreBest(t.Context(), order, mended, func(i int, x float32) { mended[i] = x }); err != nil {
+			done, err := si.rescoreBest(t.Context(), order, mended, func(i int, x float32) { mended[i] = x })
+			if err != nil {
 				t.Fatal(err)
+			}
+			for k, d := range order {
+				if k < done && mended[d.doc] != exact[d.doc] || k >= done && mended[d.doc] != told[d.doc] {
+					t.Fatalf("%d dimensions: %d are said to be replaced, and the cosine of number %d tells otherwise", dim, done, k)
+				}
 			}
 			best := bestPlaces(mended, 10)
 			for _, i := range bestPlaces(exact, 10) {

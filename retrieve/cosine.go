@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -172,41 +173,57 @@ func (c *codes) signCosines6(a *aim, scale float32, out []float32, from, to int)
 	}
 }
 
-// exact reads the vectors of documents, whose numbers less one ascend, and tells their true cosines.
+// splitReads is the number of documents from which on vectors are read from the store in two halves, side by side.
+const splitReads = halver(64)
+
+// exact reads the vectors of documents, whose numbers less one ascend, and tells their true cosines in that order.
 func (r *reading) exact(ctx context.Context, c *codes, a *aim, docs []int, set func(doc int, cosine float32)) error {
+	var told [2][]found
+	var errs [2]error
+	splitReads.run(len(docs), func(half, from, to int) {
+		told[half], errs[half] = r.trueCosines(ctx, c, a, docs[from:to])
+	})
+	if err := cmp.Or(errs[0], errs[1]); err != nil {
+		return fmt.Errorf("compare the nearest: %w", err)
+	}
+	for _, list := range told {
+		for _, d := range list {
+			set(d.doc, d.score)
+		}
+	}
+	return nil
+}
+
+// trueCosines reads the vectors of documents and returns the cosine of each that has any.
+func (r *reading) trueCosines(ctx context.Context, c *codes, a *aim, docs []int) ([]found, error) {
 	numbers := make([]int64, len(docs))
 	for k, d := range docs {
 		numbers[k] = int64(d) + 1
 	}
 	meanDot, meanNorm := dot(a.v, c.mean), dot(c.mean, c.mean)
 	row := make([]int8, c.dim)
-	last, best := int64(0), noVector
+	told := make([]found, 0, len(docs))
 	var bad error
 	err := r.index.VectorsOf(ctx, r.tenant, r.owner, r.model, numbers, func(v store.Vector) bool {
 		unit, data, err := packed(v.Data)
-		if err != nil || len(data) != c.dim {
-			bad = fmt.Errorf("the vector of document %d has %d bytes, unlike the owner's others: %w", v.Doc, len(v.Data), err)
-			return false
+		if err == nil && len(data) != c.dim {
+			err = fmt.Errorf("it has %d dimensions, the owner's others have %d", len(data), c.dim)
 		}
-		if v.Doc != last && last > 0 {
-			set(int(last-1), best)
-			best = noVector
+		if err != nil {
+			bad = fmt.Errorf("the vector of document %d: %w", v.Doc, err)
+			return false
 		}
 		for i, b := range data {
 			row[i] = int8(b)
 		}
 		withAim, withMean, withSelf := rowDots(a.v, c.mean, row)
-		last, best = v.Doc, max(best, centred(unit, withAim, withMean, withSelf, meanDot, meanNorm))
+		cosine := centred(unit, withAim, withMean, withSelf, meanDot, meanNorm)
+		if n := len(told); n > 0 && told[n-1].doc == int(v.Doc-1) { // another piece of it
+			told[n-1].score = max(told[n-1].score, cosine)
+		} else {
+			told = append(told, found{doc: int(v.Doc - 1), score: cosine})
+		}
 		return true
 	})
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
-		return fmt.Errorf("compare the nearest: %w", err)
-	}
-	if last > 0 {
-		set(int(last-1), best)
-	}
-	return nil
+	return told, cmp.Or(err, bad)
 }
