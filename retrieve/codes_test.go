@@ -297,3 +297,29 @@ func TestShelf(t *testing.T) {
 		}
 	}
 }
+
+// TestSignsAreOverTheMean compares the bits with what they mean, for dimensions that fill no whole word and values that are
+// the mean itself.
+func TestSignsAreOverTheMean(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, dim := range []int{1, 63, 64, 65, 384} {
+		for range 50 {
+			unit, row, mean := r.Float32()/127, make([]byte, dim), make([]float32, dim)
+			for d := range row {
+				row[d] = byte(r.IntN(256))
+				if mean[d] = (r.Float32() - .5) / 4; r.IntN(4) == 0 {
+					mean[d] = unit * float32(int8(row[d]))
+				}
+			}
+			bits := appendSigns([]uint64{7}, unit, row, mean)
+			if len(bits) != 1+(dim+63)/64 || bits[0] != 7 {
+				t.Fatalf("%d dimensions make %d words", dim, len(bits)-1)
+			}
+			for d := range row {
+				if got, want := bits[1+d/64]>>(d%64)&1 == 1, unit*float32(int8(row[d])) > mean[d]; got != want {
+					t.Fatalf("dimension %d of %d, %v beside a mean of %v: %v", d, dim, unit*float32(int8(row[d])), mean[d], got)
+				}
+			}
+		}
+	}
+}
