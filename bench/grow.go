@@ -37,9 +37,7 @@ func (r *runner) grow(ctx context.Context, t *talker) error {
 		}
 		if r.late(lateMeaning) {
 			r.note("searches by vectors in a log of %d messages were not measured: too little time was left", n)
-			return nil
-		}
-		if err := r.meaning(ctx, t, n); err != nil {
+		} else if err := r.meaning(ctx, t, n); err != nil {
 			return err
 		}
 	}

@@ -28,9 +28,9 @@ func (a *app) benchCommand() *cobra.Command {
 		Use: "bench [--quick]", Short: "measure what a step costs", Args: cobra.NoArgs,
 		Long: "bench measures, in stores of its own that it removes: a step without the time of a model beside the bare cost of its\n" +
 			"two commits, steps a second of 1, 16 and 256 agents, start-up, memory (also with many agents waiting for a slow\n" +
-			"server), and how a step, compiling and searching, by words and with made-up vectors, take longer as the log grows. The stores are made on the disk of\n" +
-			"your data directory, if there is one. --quick ends within 40 s. What other programs do at the same time shows in\n" +
-			"every figure, least in the ratio.",
+			"server), and how a step, compiling and searching, by words and by made-up vectors too, take longer as the log grows.\n" +
+			"The stores are made on the disk of your data directory, if there is one. --quick ends within 40 s. What other\n" +
+			"programs do at the same time shows in every figure, least in the ratio.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rep, err := a.benchmark(cmd.Context(), dir, profile, quick)
 			switch {
