@@ -19,7 +19,7 @@ import (
 	"memgpt/tool"
 )
 
-// Config wires a run. All fields must be set but Now, Slow, Startup, Behind and Note.
+// Config wires a run. All fields must be set but Now, Slow, Startup, Behind, Vectors, Meaning and Note.
 type Config struct {
 	Quick bool             // fewer and smaller measurements, see sizes
 	Now   func() time.Time // nil is time.Now
@@ -38,6 +38,10 @@ type Config struct {
 	// Behind starts what makes the vectors of a site's texts behind its work, and returns how to end it. Nil leaves the
 	// figure out.
 	Behind func(ctx context.Context, s *Site, busy func() bool) (stop func() error, err error)
+	// Vectors gives all texts of an owner vectors that are made up, stored as others are. Nil leaves the figures out.
+	Vectors func(ctx context.Context, s *Site, owner string) error
+	// Meaning searches the texts by these vectors, the embedding of a query by a real encoder included.
+	Meaning func(ctx context.Context, s *Site) (*Meaning, error)
 	// Note is told what is being done; nil drops it.
 	Note func(text string)
 }
@@ -113,7 +117,9 @@ func run(ctx context.Context, cfg Config, size sizes) (*Report, error) {
 		cfg.Note = func(string) {}
 	}
 	r := &runner{cfg: cfg, size: size, began: cfg.Now(), out: &Report{Quick: cfg.Quick, StepsPerSecond: map[string]float64{},
-		StepByLog: map[string]float64{}, CompileByLog: map[string]float64{}, SearchByLog: map[string]float64{}}}
+		StepByLog: map[string]float64{}, CompileByLog: map[string]float64{}, SearchByLog: map[string]float64{},
+		MeaningByLog: map[string]float64{}, FilteredByLog: map[string]float64{}, MeaningFirst: map[string]float64{},
+		HeldByLog: map[string]float64{}, VectorsByLog: map[string]float64{}}}
 	for _, part := range []struct {
 		name string
 		do   func(context.Context) error
@@ -145,6 +151,7 @@ func (r *runner) late(share float64) bool {
 const (
 	latePairs   = 0.5
 	lateWaiting = 0.75
+	lateMeaning = 0.8
 	lateGrowth  = 1
 )
 

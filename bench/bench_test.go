@@ -34,7 +34,28 @@ func wired(tb testing.TB) Config {
 	return Config{Open: openSite(tb), Kernel: newKernel, Model: scripted, Slow: slow,
 		NewID:   func(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) },
 		Startup: func(context.Context, *Site) error { return nil },
-		Behind:  behind}
+		Behind:  behind, Vectors: vectors, Meaning: meaning(tb)}
+}
+
+// vectors gives texts made-up vectors, as the program does.
+func vectors(ctx context.Context, s *Site, owner string) error {
+	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s.Store, Embedder: MadeUp(nil)})
+	for more := true; more && err == nil; {
+		_, more, err = x.Some(ctx, "", owner)
+	}
+	return err
+}
+
+// meaning searches a site's file, opened anew.
+func meaning(tb testing.TB) func(context.Context, *Site) (*Meaning, error) {
+	return func(ctx context.Context, s *Site) (*Meaning, error) {
+		st, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(s.Home, "memgpt.db")})
+		if err != nil {
+			return nil, err
+		}
+		search, err := retrieve.New(retrieve.Config{Index: st, Store: st, Embedders: []memgpt.Embedder{MadeUp(nil)}})
+		return &Meaning{Search: search, Close: st.Close}, err
+	}
 }
 
 // toy is an encoder of one dimension.
@@ -175,7 +196,9 @@ func TestReport(t *testing.T) {
 		}
 	}
 	for key, want := range map[string][]string{"steps_per_second": {"1", "3"}, "step_ms_by_log": {"100", "300"},
-		"compile_ms_by_log": {"100", "300"}, "search_ms_by_log": {"100", "300"}} {
+		"compile_ms_by_log": {"100", "300"}, "search_ms_by_log": {"100", "300"},
+		"hybrid_ms_by_log": {"100", "300"}, "hybrid_filtered_ms_by_log": {"100", "300"}, "hybrid_first_ms_by_log": {"100", "300"},
+		"hybrid_bytes_per_message_by_log": {"100", "300"}, "vectors_seconds_by_log": {"100", "300"}} {
 		m, _ := got[key].(map[string]any)
 		if len(m) != len(want) {
 			t.Errorf("%s is %v", key, got[key])
@@ -481,4 +504,65 @@ func BenchmarkRate(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestMadeUp holds what made-up vectors are for: the same ones for the same text, some texts near to each other and most not,
+// and a query that takes the inner encoder's time.
+func TestMadeUp(t *testing.T) {
+	w, list := newWriter(3), make([]string, 1500)
+	for i := range list {
+		list[i] = w.message()
+	}
+	inner := &asks{}
+	made, again := MadeUp(inner), MadeUp(nil)
+	v, err := made.Embed(t.Context(), list, false)
+	if err != nil || inner.n != 0 {
+		t.Fatalf("the inner encoder was asked %d times, error %v", inner.n, err)
+	}
+	u, err := again.Embed(t.Context(), list, true)
+	if err != nil || !slices.EqualFunc(v, u, slices.Equal[[]float32]) {
+		t.Fatalf("the vectors differ, error %v", err)
+	}
+	if _, err := made.Embed(t.Context(), list[:1], true); err != nil || inner.n != 1 {
+		t.Errorf("the inner encoder was asked %d times, error %v", inner.n, err)
+	}
+	near := 0
+	for i := range v[1:] {
+		if c := cosine(v[0], v[i+1]); c > .4 {
+			near++
+		}
+	}
+	if near > 150 {
+		t.Errorf("%d of %d are near to one", near, len(v)-1)
+	}
+	pairs := 0
+	for i := range v[:200] {
+		for j := range i {
+			if cosine(v[i], v[j]) > .4 {
+				pairs++
+			}
+		}
+	}
+	if pairs < 5 {
+		t.Errorf("%d pairs of 200 texts are near to each other", pairs)
+	}
+}
+
+func cosine(a, b []float32) float64 {
+	var ab, aa, bb float64
+	for i := range a {
+		ab, aa, bb = ab+float64(a[i]*b[i]), aa+float64(a[i]*a[i]), bb+float64(b[i]*b[i])
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// asks counts what it is asked.
+type asks struct {
+	toy
+	n int
+}
+
+func (a *asks) Embed(ctx context.Context, list []string, query bool) ([][]float32, error) {
+	a.n++
+	return a.toy.Embed(ctx, list, query)
 }

@@ -35,6 +35,11 @@ func (r *runner) grow(ctx context.Context, t *talker) error {
 		if err := r.at(ctx, t, n); err != nil {
 			return err
 		}
+		if r.late(lateMeaning) {
+			r.note("searches by vectors in a log of %d messages were not measured: too little time was left", n)
+		} else if err := r.meaning(ctx, t, n); err != nil {
+			return err
+		}
 	}
 	return nil
 }

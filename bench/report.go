@@ -32,6 +32,15 @@ type Report struct {
 	CompileByLog map[string]float64 `json:"compile_ms_by_log"` // measuring and compiling the prompt
 	SearchByLog  map[string]float64 `json:"search_ms_by_log"`  // words, over all messages of the agent
 
+	// By words and vectors, the embedding of the query included: in milliseconds of a median search, of one of the later
+	// half of the messages and one role, and of the first after the store was opened; bytes in memory a message; and
+	// seconds that the storing of made-up vectors took.
+	MeaningByLog  map[string]float64 `json:"hybrid_ms_by_log"`
+	FilteredByLog map[string]float64 `json:"hybrid_filtered_ms_by_log"`
+	MeaningFirst  map[string]float64 `json:"hybrid_first_ms_by_log"`
+	HeldByLog     map[string]float64 `json:"hybrid_bytes_per_message_by_log"`
+	VectorsByLog  map[string]float64 `json:"vectors_seconds_by_log"`
+
 	Quick   bool     `json:"quick"`
 	Seconds float64  `json:"seconds"`
 	Notes   []string `json:"notes,omitempty"` // what was not measured, and why
@@ -67,6 +76,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, n := range keys(r.StepByLog) {
 		row("log of "+n, "step %.2f ms, compile %.2f ms, search %.2f ms", r.StepByLog[n], r.CompileByLog[n], r.SearchByLog[n])
+	}
+	for _, n := range keys(r.MeaningByLog) {
+		row("words and vectors, log of "+n, "search %.2f ms, filtered %.2f ms, the first %.0f ms, %.0f bytes a message in memory",
+			r.MeaningByLog[n], r.FilteredByLog[n], r.MeaningFirst[n], r.HeldByLog[n])
 	}
 	for _, n := range r.Notes {
 		row("note", "%s", n)

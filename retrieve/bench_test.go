@@ -125,7 +125,6 @@ type madeIndex struct {
 	*memIndex
 	docs          int64
 	groups, noise [][]int8
-	data          []byte
 }
 
 func newMadeIndex(m *memIndex) *madeIndex {
@@ -140,37 +139,42 @@ func newMadeIndex(m *memIndex) *madeIndex {
 		}
 		return out
 	}
-	x := &madeIndex{memIndex: m, docs: int64(len(m.owner("", "a").ids)), groups: rows(997, 14), noise: rows(4093, 14), data: make([]byte, 388)}
+	x := &madeIndex{memIndex: m, docs: int64(len(m.owner("", "a").ids)), groups: rows(997, 14), noise: rows(4093, 14)}
 	for _, g := range x.groups {
 		for d := range g {
 			g[d] += int8(d%60) - 30
 		}
 	}
-	binary.LittleEndian.PutUint32(x.data, math.Float32bits(.2))
 	return x
 }
 
-func (x *madeIndex) vector(doc int64) store.Vector {
+// vector makes a document's vector in data, which has room for it.
+func (x *madeIndex) vector(doc int64, data []byte) store.Vector {
+	binary.LittleEndian.PutUint32(data, math.Float32bits(.2))
 	g, n := x.groups[doc%997], x.noise[doc%4093]
 	for d := range g {
-		x.data[4+d] = byte(g[d] + n[d])
+		data[4+d] = byte(g[d] + n[d])
 	}
-	return store.Vector{Doc: doc, Data: x.data}
+	return store.Vector{Doc: doc, Data: data}
 }
+
+const madeSize = 388
 
 func (x *madeIndex) Embedded(context.Context, string, string) (map[string]store.Cursor, error) {
 	return map[string]store.Cursor{"bench": {Through: x.docs}}, nil
 }
 
 func (x *madeIndex) Vectors(_ context.Context, _, _, _ string, after int64, yield func(store.Vector) bool) error {
-	for doc := after + 1; doc <= x.docs && yield(x.vector(doc)); doc++ {
+	data := make([]byte, madeSize)
+	for doc := after + 1; doc <= x.docs && yield(x.vector(doc, data)); doc++ {
 	}
 	return nil
 }
 
 func (x *madeIndex) VectorsOf(_ context.Context, _, _, _ string, docs []int64, yield func(store.Vector) bool) error {
+	data := make([]byte, madeSize)
 	for _, doc := range docs {
-		if !yield(x.vector(doc)) {
+		if !yield(x.vector(doc, data)) {
 			break
 		}
 	}

@@ -154,6 +154,7 @@ func (r *reading) grownSigns(ctx context.Context, c *codes, through int64) (*cod
 			return nil, err
 		}
 	}
+	next.room(int(through - next.through))
 	var bad error
 	err := r.index.Vectors(ctx, r.tenant, r.owner, r.model, next.through, func(v store.Vector) bool {
 		if v.Doc > through {
@@ -172,6 +173,14 @@ func (r *reading) grownSigns(ctx context.Context, c *codes, through int64) (*cod
 	return &next, nil
 }
 
+// room makes room for the sign codes of so many more vectors, so that a first load neither copies them again and again nor
+// keeps more than it needs.
+func (c *codes) room(n int) {
+	if c.bits == nil {
+		c.doc, c.bits = make([]uint32, 0, n), make([]uint64, 0, n*c.stride)
+	}
+}
+
 func (c *codes) addSigns(v store.Vector) error {
 	unit, row, err := packed(v.Data)
 	if err != nil {
@@ -185,16 +194,17 @@ func (c *codes) addSigns(v store.Vector) error {
 	return nil
 }
 
-// appendSigns appends a bit for each dimension: whether it is over the mean.
+// appendSigns appends a bit for each dimension: whether it is over the mean. The bit is the sign of their difference: half
+// of the dimensions are over it, which no processor foretells, and a million vectors are loaded by this.
 func appendSigns(bits []uint64, unit float32, row []byte, mean []float32) []uint64 {
-	for from := 0; from < len(row); from += 64 {
-		word := uint64(0)
-		for i, b := range row[from:min(len(row), from+64)] {
-			if unit*float32(int8(b)) > mean[from+i] {
-				word |= 1 << i
-			}
+	for len(row) > 0 {
+		n := min(len(row), 64)
+		word, means := uint64(0), mean[:n]
+		for i, b := range row[:n] {
+			under := means[i] - float32(unit*float32(int8(b))) // rounded, so that all processors agree
+			word |= uint64(math.Float32bits(under)>>31) << (i & 63)
 		}
-		bits = append(bits, word)
+		bits, row, mean = append(bits, word), row[n:], mean[n:]
 	}
 	return bits
 }

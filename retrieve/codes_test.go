@@ -206,8 +206,14 @@ func TestSignCodesFindTheNearest(t *testing.T) {
 			}
 			si := &sight{reading: r, codes: signs, aim: a}
 			mended := slices.Clone(told)
-			if err := si.rescoreBest(t.Context(), order, mended, func(i int, x float32) { mended[i] = x }); err != nil {
+			done, err := si.rescoreBest(t.Context(), order, mended, func(i int, x float32) { mended[i] = x })
+			if err != nil {
 				t.Fatal(err)
+			}
+			for k, d := range order {
+				if k < done && mended[d.doc] != exact[d.doc] || k >= done && mended[d.doc] != told[d.doc] {
+					t.Fatalf("%d dimensions: %d are said to be replaced, and the cosine of number %d tells otherwise", dim, done, k)
+				}
 			}
 			best := bestPlaces(mended, 10)
 			for _, i := range bestPlaces(exact, 10) {
@@ -288,6 +294,32 @@ func TestShelf(t *testing.T) {
 		small.done(key("x"), sl)
 		if small.held[key("x")] == nil {
 			t.Error("the only owner was dropped")
+		}
+	}
+}
+
+// TestSignsAreOverTheMean compares the bits with what they mean, for dimensions that fill no whole word and values that are
+// the mean itself.
+func TestSignsAreOverTheMean(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, dim := range []int{1, 63, 64, 65, 384} {
+		for range 50 {
+			unit, row, mean := r.Float32()/127, make([]byte, dim), make([]float32, dim)
+			for d := range row {
+				row[d] = byte(r.IntN(256))
+				if mean[d] = (r.Float32() - .5) / 4; r.IntN(4) == 0 {
+					mean[d] = unit * float32(int8(row[d]))
+				}
+			}
+			bits := appendSigns([]uint64{7}, unit, row, mean)
+			if len(bits) != 1+(dim+63)/64 || bits[0] != 7 {
+				t.Fatalf("%d dimensions make %d words", dim, len(bits)-1)
+			}
+			for d := range row {
+				if got, want := bits[1+d/64]>>(d%64)&1 == 1, unit*float32(int8(row[d])) > mean[d]; got != want {
+					t.Fatalf("dimension %d of %d, %v beside a mean of %v: %v", d, dim, unit*float32(int8(row[d])), mean[d], got)
+				}
+			}
 		}
 	}
 }

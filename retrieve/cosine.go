@@ -1,6 +1,7 @@
 package retrieve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -15,9 +16,7 @@ import (
 type aim struct {
 	v      []float32
 	planes [][4]uint64 // of each 64 dimensions, the lowest bit first
-	low    float32     // value of step 0
-	step   float32
-	sum    float32 // of all steps' values
+	step   float32     // step 0 is 7.5 steps below 0
 }
 
 // aimOf subtracts the mean. A query that is the mean itself is near to nothing.
@@ -36,13 +35,12 @@ func aimOf(v, mean []float32) *aim {
 		a.v[i] /= float32(math.Sqrt(norm))
 		most = max(most, a.v[i], -a.v[i])
 	}
-	a.low, a.step = -most, most/7.5
+	a.step = most / 7.5
 	for i, x := range a.v {
-		level := uint64(min(15, max(0, math.Round(float64((x-a.low)/a.step)))))
+		level := uint64(min(15, max(0, math.Round(float64(x/a.step+7.5)))))
 		for p := range 4 {
 			a.planes[i/64][p] |= level >> p & 1 << (i % 64)
 		}
-		a.sum += a.low + a.step*float32(level)
 	}
 	return a
 }
@@ -139,74 +137,94 @@ func dot(a, b []float32) float32 {
 }
 
 // signCosines estimates the cosines of the rows from one on by their signs: E[x·s] of a vector s of signs, over that of a
-// vector that follows a normal distribution.
+// vector that follows a normal distribution. The 16 steps of the aim are the sums of 1, 2, 4 and 8 halves of a step, each
+// with a sign of its own (aim.planes): so the product with s is a sum of how many signs agree, over four rows of bits.
 func (c *codes) signCosines(a *aim, out []float32, from, to int) {
-	scale := c.slope * float32(math.Sqrt(math.Pi/2)/math.Sqrt(float64(c.dim)))
+	scale := c.slope * float32(math.Sqrt(math.Pi/2)/math.Sqrt(float64(c.dim))) * a.step
+	most := scale * 7.5 * float32(c.dim) // all signs agree
 	if c.stride == 6 {
-		c.signCosines6(a, scale, out, from, to)
+		c.signCosines6(a, most, scale, out, from, to)
 		return
 	}
 	for i := from; i < to; i++ {
-		ones, steps := 0, 0
+		apart := 0
 		for w, code := range c.bits[i*c.stride : (i+1)*c.stride] {
 			p := &a.planes[w]
-			ones += bits.OnesCount64(code)
-			steps += bits.OnesCount64(code&p[0]) + 2*bits.OnesCount64(code&p[1]) + 4*bits.OnesCount64(code&p[2]) + 8*bits.OnesCount64(code&p[3])
+			apart += bits.OnesCount64(code^p[0]) + 2*bits.OnesCount64(code^p[1]) + 4*bits.OnesCount64(code^p[2]) + 8*bits.OnesCount64(code^p[3])
 		}
-		out[i-from] = scale * (2*(a.low*float32(ones)+a.step*float32(steps)) - a.sum)
+		out[i-from] = most - scale*float32(apart)
 	}
 }
 
 // signCosines6 is signCosines for 384 dimensions.
-func (c *codes) signCosines6(a *aim, scale float32, out []float32, from, to int) {
+func (c *codes) signCosines6(a *aim, most, scale float32, out []float32, from, to int) {
 	planes := [6][4]uint64(a.planes)
-	for i := from; i < to; i++ {
-		code := (*[6]uint64)(c.bits[6*i:])
-		ones, steps := 0, 0
+	codes, out := c.bits[6*from:6*to], out[:to-from]
+	for i := range out {
+		code := (*[6]uint64)(codes[6*i:])
+		var apart [4]int
 		for w := range code {
 			x, p := code[w], &planes[w]
-			ones += bits.OnesCount64(x)
-			steps += bits.OnesCount64(x&p[0]) + 2*bits.OnesCount64(x&p[1]) + 4*bits.OnesCount64(x&p[2]) + 8*bits.OnesCount64(x&p[3])
+			apart[0] += bits.OnesCount64(x ^ p[0])
+			apart[1] += bits.OnesCount64(x ^ p[1])
+			apart[2] += bits.OnesCount64(x ^ p[2])
+			apart[3] += bits.OnesCount64(x ^ p[3])
 		}
-		out[i-from] = scale * (2*(a.low*float32(ones)+a.step*float32(steps)) - a.sum)
+		out[i] = most - scale*float32(apart[0]+2*apart[1]+4*apart[2]+8*apart[3])
 	}
 }
 
-// exact reads the vectors of documents, whose numbers less one ascend, and tells their true cosines.
+// splitReads is the number of documents from which on vectors are read from the store in two halves, side by side.
+const splitReads = halver(64)
+
+// exact reads the vectors of documents, whose numbers less one ascend, and tells their true cosines in that order.
 func (r *reading) exact(ctx context.Context, c *codes, a *aim, docs []int, set func(doc int, cosine float32)) error {
+	var told [2][]found
+	var errs [2]error
+	splitReads.run(len(docs), func(half, from, to int) {
+		told[half], errs[half] = r.trueCosines(ctx, c, a, docs[from:to])
+	})
+	if err := cmp.Or(errs[0], errs[1]); err != nil {
+		return fmt.Errorf("compare the nearest: %w", err)
+	}
+	for _, list := range told {
+		for _, d := range list {
+			set(d.doc, d.score)
+		}
+	}
+	return nil
+}
+
+// trueCosines reads the vectors of documents and returns the cosine of each that has any.
+func (r *reading) trueCosines(ctx context.Context, c *codes, a *aim, docs []int) ([]found, error) {
 	numbers := make([]int64, len(docs))
 	for k, d := range docs {
 		numbers[k] = int64(d) + 1
 	}
 	meanDot, meanNorm := dot(a.v, c.mean), dot(c.mean, c.mean)
 	row := make([]int8, c.dim)
-	last, best := int64(0), noVector
+	told := make([]found, 0, len(docs))
 	var bad error
 	err := r.index.VectorsOf(ctx, r.tenant, r.owner, r.model, numbers, func(v store.Vector) bool {
 		unit, data, err := packed(v.Data)
-		if err != nil || len(data) != c.dim {
-			bad = fmt.Errorf("the vector of document %d has %d bytes, unlike the owner's others: %w", v.Doc, len(v.Data), err)
-			return false
+		if err == nil && len(data) != c.dim {
+			err = fmt.Errorf("it has %d dimensions, the owner's others have %d", len(data), c.dim)
 		}
-		if v.Doc != last && last > 0 {
-			set(int(last-1), best)
-			best = noVector
+		if err != nil {
+			bad = fmt.Errorf("the vector of document %d: %w", v.Doc, err)
+			return false
 		}
 		for i, b := range data {
 			row[i] = int8(b)
 		}
 		withAim, withMean, withSelf := rowDots(a.v, c.mean, row)
-		last, best = v.Doc, max(best, centred(unit, withAim, withMean, withSelf, meanDot, meanNorm))
+		cosine := centred(unit, withAim, withMean, withSelf, meanDot, meanNorm)
+		if n := len(told); n > 0 && told[n-1].doc == int(v.Doc-1) { // another piece of it
+			told[n-1].score = max(told[n-1].score, cosine)
+		} else {
+			told = append(told, found{doc: int(v.Doc - 1), score: cosine})
+		}
 		return true
 	})
-	if err == nil {
-		err = bad
-	}
-	if err != nil {
-		return fmt.Errorf("compare the nearest: %w", err)
-	}
-	if last > 0 {
-		set(int(last-1), best)
-	}
-	return nil
+	return told, cmp.Or(err, bad)
 }

@@ -192,26 +192,30 @@ func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) 
 			}
 		}
 	})
-	nearest, best := byCosine[0].joined(byCosine[1]), byTotal[0].joined(byTotal[1])
-	if err := si.rescoreBest(ctx, nearest.sorted(), f.cosine, f.mend); err != nil {
+	nearest, best := byCosine[0].joined(byCosine[1]).sorted(), byTotal[0].joined(byTotal[1])
+	done, err := si.rescoreBest(ctx, nearest, f.cosine, f.mend)
+	if err != nil {
 		return err
 	}
-	return si.exact(ctx, si.codes, si.aim, placesOf(best.heap), f.mend)
+	known := placesOf(nearest[:done])
+	rest := slices.DeleteFunc(placesOf(best.heap), func(doc int) bool { _, ok := slices.BinarySearch(known, doc); return ok })
+	return si.exact(ctx, si.codes, si.aim, rest, f.mend)
 }
 
 // rescoreBest replaces the cosines of the best by sign code, rescored at first, then twice as many as long as one that is
-// left could well be among the ten nearest.
-func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32, set func(int, float32)) error {
-	for done, end := 0, rescored; done < len(best); done, end = end, 2*end {
+// left could well be among the ten nearest. It returns how many it replaced.
+func (si *sight) rescoreBest(ctx context.Context, best []found, cosines []float32, set func(int, float32)) (done int, err error) {
+	for end := rescored; done < len(best); end *= 2 {
 		end = min(end, len(best))
 		if err := si.exact(ctx, si.codes, si.aim, placesOf(best[done:end]), set); err != nil {
-			return err
+			return done, err
 		}
+		done = end
 		if end == len(best) || tenthOf(best[:end], cosines) > best[end].score+doubt*si.codes.noise {
-			return nil
+			break
 		}
 	}
-	return nil
+	return done, nil
 }
 
 // placesOf returns the documents in ascending order.

@@ -228,7 +228,7 @@ func TestFiltersComeBeforeTheCut(t *testing.T) {
 		"conversation": {tool.Query{Threads: []string{"conv-other"}}, wanted.ID}, "tags": {tool.Query{Tags: []string{"Pets"}}, p.ID},
 		"kind": {tool.Query{Kinds: []memgpt.DocKind{memgpt.KindPassage}}, p.ID}, "end": {tool.Query{To: noon.Add(-time.Minute)}, p.ID},
 	} {
-		c.q.Text = "cat"
+		c.q.Text, m.asked = "cat", nil
 		if hits := ask(t, s, c.q); hits.Total != 1 || hits.List[0].ID != c.want {
 			t.Errorf("by %s: %d found, %+v", name, hits.Total, hits.List)
 		}
@@ -236,8 +236,13 @@ func TestFiltersComeBeforeTheCut(t *testing.T) {
 			t.Errorf("by %s: the wanted is not compared by its true vector", name)
 		}
 	}
+	m.asked = nil
 	if hits := ask(t, s, tool.Query{Text: "cat"}); hits.Total < 10_000 {
 		t.Errorf("without a filter %d are found", hits.Total)
+	}
+	slices.Sort(m.asked)
+	if n := len(m.asked); n < 400 || len(slices.Compact(m.asked)) < n {
+		t.Errorf("%d vectors are read, some of them more than once", n)
 	}
 }
 

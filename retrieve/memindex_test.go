@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 type memIndex struct {
 	analyzer *retrieve.Analyzer
 	owners   map[[2]string]*memOwner
-	block    int     // postings a block
-	asked    []int64 // what VectorsOf was asked for last
+	block    int // postings a block
+	askedMu  sync.Mutex
+	asked    []int64 // what VectorsOf was asked for
 	commits  []store.Commit
 }
 
@@ -182,7 +184,9 @@ func (m *memIndex) Vectors(_ context.Context, tenant, owner, model string, after
 }
 
 func (m *memIndex) VectorsOf(_ context.Context, tenant, owner, model string, docs []int64, yield func(store.Vector) bool) error {
-	m.asked = docs
+	m.askedMu.Lock()
+	m.asked = append(m.asked, docs...)
+	m.askedMu.Unlock()
 	for _, v := range m.owner(tenant, owner).vectors[model] {
 		if _, found := slices.BinarySearch(docs, v.Doc); found && !yield(v) {
 			return nil

@@ -43,7 +43,7 @@ func (a *app) open(ctx context.Context) error {
 	}
 	_, err = os.Stat(a.cfg.Database())
 	made := os.IsNotExist(err)
-	if a.store, err = sqlite.Open(ctx, sqlite.Config{Path: a.cfg.Database()}); err != nil {
+	if a.store, err = sqlite.Open(ctx, sqlite.Config{Path: a.cfg.Database(), Rewriting: a.rewriting}); err != nil {
 		return fmt.Errorf("%w (MEMGPT_HOME names the data directory)", err)
 	}
 	if made {
@@ -106,6 +106,36 @@ func (a *app) close() {
 			a.say("close: %v", err)
 		}
 	}
+}
+
+// From how many bytes on it is said that the store's file is written anew, and how often that it still is.
+const (
+	longRewrite = 64 << 20
+	tellRewrite = 5 * time.Second
+)
+
+// rewriting says that the store's file is written anew, and goes on to say so until what it returns is called.
+func (a *app) rewriting(bytes int64) (done func()) {
+	if bytes < longRewrite {
+		return func() {}
+	}
+	a.say("writing the store's file anew (%d MB), so that no byte of what was forgotten is left in its free space; nobody can write to it "+
+		"meanwhile. It may be interrupted: the next command that opens the store does it then", bytes>>20)
+	over, ended, start := make(chan struct{}), make(chan struct{}), time.Now()
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(tellRewrite)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-tick.C:
+				a.say("still writing the file anew, for %v by now", time.Since(start).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(over); <-ended }
 }
 
 // say tells the person at the terminal something, on standard error.

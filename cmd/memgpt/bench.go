@@ -28,9 +28,9 @@ func (a *app) benchCommand() *cobra.Command {
 		Use: "bench [--quick]", Short: "measure what a step costs", Args: cobra.NoArgs,
 		Long: "bench measures, in stores of its own that it removes: a step without the time of a model beside the bare cost of its\n" +
 			"two commits, steps a second of 1, 16 and 256 agents, start-up, memory (also with many agents waiting for a slow\n" +
-			"server), and how a step, compiling and searching take longer as the log grows. The stores are made on the disk of\n" +
-			"your data directory, if there is one. --quick ends within 40 s. What other programs do at the same time shows in\n" +
-			"every figure, least in the ratio.",
+			"server), and how a step, compiling and searching, by words and by made-up vectors too, take longer as the log grows.\n" +
+			"The stores are made on the disk of your data directory, if there is one. --quick ends within 40 s. What other\n" +
+			"programs do at the same time shows in every figure, least in the ratio.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rep, err := a.benchmark(cmd.Context(), dir, profile, quick)
 			switch {
@@ -70,7 +70,8 @@ func (a *app) benchmark(ctx context.Context, dir, profile string, quick bool) (r
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	return bench.Run(ctx, bench.Config{Quick: quick, NewID: newID, Open: benchSites(dir), Kernel: newKernel, Model: benchModel,
-		Startup: a.benchStartup, Slow: startSlow, Behind: benchBehind, Note: func(text string) { a.say("bench: %s …", text) }})
+		Startup: a.benchStartup, Slow: startSlow, Behind: benchBehind,
+		Vectors: benchVectors, Meaning: benchMeaning, Note: func(text string) { a.say("bench: %s …", text) }})
 }
 
 // benchModel is a scripted model that says what next returns.

@@ -103,12 +103,15 @@ func (c *conn) insert(query string, args ...any) (int64, error) {
 }
 
 // script runs statements that are not kept.
-func (c *conn) script(text string) error {
+func (c *conn) script(text string) error { return c.scriptUntil(context.Background(), text) }
+
+// scriptUntil is script that ends early when ctx does; a statement that has not ended then has done nothing.
+func (c *conn) scriptUntil(ctx context.Context, text string) error {
 	s, err := c.raw.Prepare(text)
 	if err != nil {
 		return err
 	}
-	_, err = s.(stmt).ExecContext(context.Background(), nil)
+	_, err = s.(stmt).ExecContext(ctx, nil)
 	return errors.Join(err, s.Close())
 }
 

@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"memgpt"
 	"memgpt/store"
@@ -17,8 +20,8 @@ const (
 )
 
 // Erase implements store.Store. Its transaction leaves a mark, and the cleaning takes the mark away: wherever it is
-// interrupted, the next Erase, or the next who opens the store, cleans. Commits wait for it as long as it takes to write
-// the file anew.
+// interrupted, by the end of ctx too, the next Erase, or the next who opens the store, cleans. Commits wait for it as long
+// as it takes to write the file anew; reads don't.
 func (s *Store) Erase(ctx context.Context, e *store.Erasure) error {
 	x, err := s.codeErasure(e)
 	if err != nil {
@@ -33,7 +36,7 @@ func (s *Store) Erase(ctx context.Context, e *store.Erasure) error {
 			return memgpt.Errorf(memgpt.CodeOf(err), "nothing was erased: %w", err)
 		}
 	}
-	return s.clean()
+	return s.clean(ctx)
 }
 
 // takeToken waits for the right to write.
@@ -105,12 +108,15 @@ func (s *Store) erase(e *store.Erasure, x *codedErasure) (err error) {
 
 // clean writes the file anew, so that no free page holds what was erased, and empties the log, if the mark is there. The
 // writer's token is held.
-func (s *Store) clean() error {
+func (s *Store) clean(ctx context.Context) error {
 	r, err := s.writer.one(sqlIsUnclean)
 	if err != nil || r == nil {
 		return err
 	}
-	if err := s.writer.script("VACUUM"); err != nil {
+	if s.cfg.Rewriting != nil {
+		defer s.cfg.Rewriting(fileSize(s.cfg.Path))()
+	}
+	if err := s.writer.scriptUntil(ctx, "VACUUM"); err != nil {
 		return uncleanError(s.cfg.Path, err)
 	}
 	if err := s.emptyLog(); err != nil {
@@ -120,6 +126,16 @@ func (s *Store) clean() error {
 		return uncleanError(s.cfg.Path, err)
 	}
 	return nil
+}
+
+// fileSize returns the bytes of a file with what waits in its log.
+func fileSize(path string) (sum int64) {
+	for _, name := range []string{path, path + "-wal"} {
+		if info, err := os.Stat(name); err == nil {
+			sum += info.Size()
+		}
+	}
+	return sum
 }
 
 // emptyLog brings everything from the -wal file into the database and cuts it to nothing.
@@ -136,28 +152,66 @@ func (s *Store) emptyLog() error {
 }
 
 func uncleanError(path string, err error) error {
-	code, todo := memgpt.CodeOf(err), "run the same again"
-	if isBusy(err) {
+	code, todo := memgpt.CodeOf(err), "free some and run the same again; the next program that opens the store tries too"
+	switch {
+	case isBusy(err):
 		code, todo = memgpt.CodeBusy, "another program uses the store: end it (or wait for it) and run the same again"
+	case isInterrupted(err):
+		todo = "it was interrupted: the next program that opens the store does it"
 	}
 	return memgpt.Errorf(code, "what was forgotten is out of every search and reading, but free space of %s may still hold bytes of it; "+
-		"to clear it takes as much free disk space again as the file has; %s: %w", path, todo, err)
+		"to clear it takes as much free disk space again as the file has, beside it and for temporary files; %s: %w", path, todo, err)
 }
 
-// cleanLater finishes what an erasure could not when the store was last open. What fails is tried at the next opening.
+// How often and after what rest who opened a store tries to finish an erasure while others write.
+const (
+	cleanTries = 10
+	cleanRest  = 200 * time.Millisecond
+)
+
+// cleanLater finishes what an erasure could not when the store was last open. Where another program is at it, it lets it.
+// What fails is tried at the next opening.
 func (s *Store) cleanLater() {
-	unclean := false
-	err := s.read(context.Background(), "whether files are to be cleaned", func(c *conn) error {
-		r, err := c.one(sqlIsUnclean)
-		unclean = r != nil
-		return err
-	})
-	if err != nil || !unclean || !s.queue.idle() {
-		return
+	for range cleanTries {
+		unclean, err := s.unclean()
+		if err != nil || !unclean || !s.queue.idle() {
+			return
+		}
+		if err := s.cleanAtOnce(); !isBusy(err) {
+			return
+		}
+		select {
+		case <-s.merges.ending:
+			return
+		case <-time.After(cleanRest):
+		}
 	}
+}
+
+// cleanAtOnce is clean that doesn't wait for another program's transaction.
+func (s *Store) cleanAtOnce() (err error) {
 	s.token <- struct{}{}
 	defer s.release()
-	_ = s.clean()
+	if err := s.writer.script("PRAGMA busy_timeout = 0"); err != nil {
+		return err
+	}
+	defer func() {
+		err = cmp.Or(err, s.writer.script(fmt.Sprintf("PRAGMA busy_timeout = %d", s.cfg.Busy.Milliseconds())))
+	}()
+	if err := s.writer.script("BEGIN IMMEDIATE; ROLLBACK"); err != nil {
+		return err
+	}
+	return s.clean(context.Background())
+}
+
+// unclean reports whether an erasure left files to be cleaned.
+func (s *Store) unclean() (is bool, err error) {
+	err = s.read(context.Background(), "whether files are to be cleaned", func(c *conn) error {
+		r, err := c.one(sqlIsUnclean)
+		is = r != nil
+		return err
+	})
+	return is, err
 }
 
 func (n *names) clear() {

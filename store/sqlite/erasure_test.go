@@ -451,3 +451,139 @@ func fillForKill(t *testing.T, path string, n int) {
 		t.Fatal(err)
 	}
 }
+
+// eraseSlowly erases one message of a large file and says when it begins to write the file anew.
+func eraseSlowly(path string) error {
+	ctx := context.Background()
+	s, err := Open(ctx, Config{Path: path, Rewriting: func(bytes int64) func() { fmt.Println("rewrites", bytes); return func() {} }})
+	if err != nil {
+		return err
+	}
+	th, err := s.Thread(ctx, "", "t")
+	if err != nil {
+		return err
+	}
+	e, _ := numbered(1)
+	e.Message = memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginOwner, "forgotten")
+	err = s.Erase(ctx, &store.Erasure{Threads: []memgpt.Thread{th}, Entries: []memgpt.Entry{e}, Docs: []store.Doc{{Owner: "a", ID: e.ID}}})
+	fmt.Println("done", err)
+	return err
+}
+
+// largeSecrets makes a store of so many messages of 4 kB, the first one with the secrets to be erased.
+func largeSecrets(t *testing.T, path string, n int) {
+	t.Helper()
+	newThread(t, path)
+	s := openAt(t, Config{Path: path, Unsafe: true})
+	first := secretCommit(1)
+	for at := 2; at <= n; at++ {
+		e, _ := numbered(int64(at))
+		e.Message = memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, strings.Repeat(fmt.Sprint(at, " "), 800))
+		first.Entries = append(first.Entries, e)
+	}
+	if _, err := s.Commit(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestKilledRewriting kills a process while it writes the file anew. What it erased is out of every read, and the next
+// opening, or the next erasure of nothing, writes the file anew.
+func TestKilledRewriting(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	midway := 0
+	for round := range 6 {
+		path := filepath.Join(t.TempDir(), "m.db")
+		largeSecrets(t, path, 4000)
+		out, kill := child(t, "rewrite", path)
+		if !out.Scan() || !strings.HasPrefix(out.Text(), "rewrites ") {
+			t.Fatalf("the child says %q", out.Text())
+		}
+		time.Sleep(time.Duration(rng.IntN(60)) * time.Millisecond) // real time: a moment of another process
+		kill()
+		if !out.Scan() && len(findBytes(t, path, secrets(1)...)) > 0 {
+			midway++
+		}
+		told := 0
+		s := openAt(t, Config{Path: path, Rewriting: func(int64) func() { told++; return func() {} }})
+		if round%2 == 0 {
+			if err := s.Erase(t.Context(), &store.Erasure{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := s.Entries(t.Context(), store.EntryRange{Thread: "t", Limit: 1})
+		if err != nil || list[0].Message.Said() != "forgotten" {
+			t.Fatalf("round %d: the first message is %+v, error %v", round, list, err)
+		}
+		checkIntegrity(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if found := findBytes(t, path, secrets(1)...); len(found) > 0 || told > 1 {
+			t.Errorf("round %d: told of %d rewritings, left is %v", round, told, found)
+		}
+	}
+	if midway == 0 {
+		t.Error("no process was killed while it wrote the file anew: the test can't fail")
+	}
+}
+
+// TestEraseInterrupted ends the context of an erasure that writes the file anew: it is committed, the error says what is
+// left, and the next erasure of nothing does it.
+func TestEraseInterrupted(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	largeSecrets(t, path, 4000)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := 0
+	s := openAt(t, Config{Path: path, Rewriting: func(int64) func() { cancel(); return func() { ended++ } }})
+	err := s.Erase(ctx, forgetNumber(t, s, 1))
+	if err == nil || !strings.Contains(err.Error(), "out of every search and reading") || !strings.Contains(err.Error(), "interrupted") {
+		t.Fatalf("error %v", err)
+	}
+	list, err := s.Entries(t.Context(), store.EntryRange{Thread: "t", Limit: 1})
+	if err != nil || list[0].Message.Said() != "forgotten" {
+		t.Fatalf("the first message is %+v, error %v", list, err)
+	}
+	if err := s.Erase(t.Context(), &store.Erasure{}); err != nil || ended != 2 {
+		t.Fatalf("%d rewritings ended, error %v", ended, err)
+	}
+	if found := findBytes(t, path, secrets(1)...); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestCommitWaitsForRewriting holds the lock, as who writes the file anew does, for longer than commits wait for others.
+func TestCommitWaitsForRewriting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m.db")
+	newThread(t, path)
+	s := openAt(t, Config{Path: path, Busy: 10 * time.Millisecond})
+	other, err := dial(s.dsn(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.close() }()
+	if err := other.script("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), secretCommit(1)); memgpt.CodeOf(err) != memgpt.CodeBusy || !strings.Contains(err.Error(), "locked for 10ms") {
+		t.Fatalf("beside a lock that is none of a rewriting: %v", err)
+	}
+	if err := other.script(sqlUnclean + "; COMMIT; BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := s.Commit(context.Background(), secretCommit(1)); done <- err }()
+	select {
+	case err := <-done:
+		t.Fatalf("the commit didn't wait: %v", err)
+	case <-time.After(200 * time.Millisecond): // real time: many times what it waits for others
+	}
+	if err := other.script("COMMIT; " + sqlClean); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 
 	"modernc.org/sqlite"
@@ -42,4 +43,9 @@ func isBusy(err error) bool {
 		return true
 	}
 	return false
+}
+
+// isInterrupted reports whether the end of a context ended a statement.
+func isInterrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || resultCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
 }

@@ -23,7 +23,7 @@ const childEnv = "MEMGPT_STORE_CHILD"
 
 func TestMain(m *testing.M) {
 	if what, path, ok := strings.Cut(os.Getenv(childEnv), ":"); ok {
-		if err := map[string]func(string) error{"commit": commitForever, "migrate": migrateSlowly, "lease": holdLease, "erase": eraseChild,
+		if err := map[string]func(string) error{"commit": commitForever, "migrate": migrateSlowly, "lease": holdLease, "erase": eraseChild, "rewrite": eraseSlowly,
 			"embed": embedForever}[what](path); err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)

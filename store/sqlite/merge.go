@@ -44,11 +44,12 @@ type merges struct {
 	owners []int64
 	closed bool
 	wake   chan struct{}
-	ended  chan struct{}
+	ending chan struct{} // closed when the goroutine is to end
+	ended  chan struct{} // and when it has
 }
 
 func (m *merges) init() {
-	m.wake, m.ended = make(chan struct{}, 1), make(chan struct{})
+	m.wake, m.ending, m.ended = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 }
 
 func (m *merges) signal() {
@@ -84,6 +85,7 @@ func (m *merges) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed = true
+	close(m.ending)
 	m.signal()
 }
 

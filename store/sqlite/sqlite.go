@@ -28,7 +28,11 @@ type Config struct {
 	Busy       time.Duration // how long to wait for other processes' transactions; 0 is 10 s
 	Readers    int           // connections for reading; 0 is twice the number of CPUs, at least 4
 	CacheBytes int64         // bound of the cached parts of the index; 0 is 128 MiB
-	Rand       io.Reader     // source of the ids of holders of leases; nil is crypto/rand
+	// Rewriting is told before the file, of so many bytes with its log, is written anew after something was erased, and what it
+	// returns is called at the end. Meanwhile nobody can commit. It may be called in the background, when an erasure that was
+	// interrupted is finished. Nil drops it.
+	Rewriting func(bytes int64) (done func())
+	Rand      io.Reader // source of the ids of holders of leases; nil is crypto/rand
 	// Unsafe trades durability for speed (synchronous=OFF): a crash of the machine may destroy the file. For tests only.
 	Unsafe bool
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"memgpt"
 	"memgpt/store"
@@ -226,10 +227,7 @@ func (s *Store) applyAlone(w *work, j *job) (err, fatal error) {
 }
 
 func (s *Store) begin() error {
-	_, err := s.writer.exec("BEGIN IMMEDIATE")
-	if isBusy(err) {
-		return memgpt.Errorf(memgpt.CodeBusy, "commit: other programs kept the store locked for %v", s.cfg.Busy)
-	}
+	err := s.beginLocked()
 	if err != nil {
 		return fmt.Errorf("begin a commit: %w", err)
 	}
@@ -247,4 +245,28 @@ func (s *Store) rollback() error {
 		return nil
 	}
 	return err
+}
+
+// maxRewriting is how long a commit waits for another program that writes the file anew.
+const maxRewriting = 5 * time.Minute
+
+// beginLocked begins a transaction. It waits for those of others as long as it was told to, but for a file that is written
+// anew until that is done.
+func (s *Store) beginLocked() error {
+	start, was := time.Now(), false
+	for {
+		_, err := s.writer.exec("BEGIN IMMEDIATE")
+		if !isBusy(err) {
+			return err
+		}
+		unclean, err := s.unclean()
+		switch {
+		case err != nil || !unclean && !was:
+			return memgpt.Errorf(memgpt.CodeBusy, "other programs kept the store locked for %v", s.cfg.Busy)
+		case time.Since(start) > maxRewriting:
+			return memgpt.Errorf(memgpt.CodeBusy, "something was forgotten, and another program has been writing the file anew "+
+				"for %v: try again later", time.Since(start).Round(time.Second))
+		}
+		was = unclean
+	}
 }
