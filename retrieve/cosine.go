@@ -158,19 +158,14 @@ func (c *codes) signCosines(a *aim, out []float32, from, to int) {
 
 // signCosines6 is signCosines for 384 dimensions.
 func (c *codes) signCosines6(a *aim, most, scale float32, out []float32, from, to int) {
-	planes := [6][4]uint64(a.planes)
-	codes, out := c.bits[6*from:6*to], out[:to-from]
-	for i := range out {
-		code := (*[6]uint64)(codes[6*i:])
-		var apart [4]int
-		for w := range code {
-			x, p := code[w], &planes[w]
-			apart[0] += bits.OnesCount64(x ^ p[0])
-			apart[1] += bits.OnesCount64(x ^ p[1])
-			apart[2] += bits.OnesCount64(x ^ p[2])
-			apart[3] += bits.OnesCount64(x ^ p[3])
+	aim := aim6(a.planes)
+	var apart [512]int32
+	for at := from; at < to; at += len(apart) {
+		part := apart[:min(len(apart), to-at)]
+		apart6(part, c.bits[6*at:], &aim)
+		for i, n := range part {
+			out[at-from+i] = most - scale*float32(n)
 		}
-		out[i] = most - scale*float32(apart[0]+2*apart[1]+4*apart[2]+8*apart[3])
 	}
 }
 
