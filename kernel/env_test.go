@@ -59,7 +59,7 @@ func (b byteSource) Read(p []byte) (int, error) {
 func newEnv(t testing.TB, m memgpt.Model, o options) *env {
 	t.Helper()
 	e := &env{t: t, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
-	e.newID = memgpt.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
+	e.newID = kernel.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
 	e.path = filepath.Join(t.TempDir(), "memgpt.db")
 	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: e.path})
 	must(t, err)
