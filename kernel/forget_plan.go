@@ -26,6 +26,7 @@ type forgetPlan struct {
 	sharers map[string]string // names of the other agents that have a block
 	touched map[string]bool   // threads whose summary may tell of what goes
 	entries map[string]string // ids of the entries that go whole, with their turn
+	turns   map[string]bool   // turns of them
 	orphans map[string]bool   // those of them whose call goes too
 	dead    map[string]bool   // passages that go whole
 	reading map[string]bool   // calls that name what goes, by turn and call
@@ -40,7 +41,7 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 	now := k.cfg.Now()
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
-		touched: map[string]bool{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
+		touched: map[string]bool{}, entries: map[string]string{}, turns: map[string]bool{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
 	if p.traces == nil {
 		p.traces = newTraces()
 	}
@@ -201,7 +202,7 @@ func (p *forgetPlan) chooseEntries(ctx context.Context) error {
 
 // chooseEntry notes an entry that goes whole, and the calls that it made.
 func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
-	p.entries[e.ID] = e.Turn
+	p.entries[e.ID], p.turns[e.Turn] = e.Turn, true
 	p.traces.addID(e.ID)
 	p.keepTraces(&e.Message)
 	for _, c := range e.Message.Calls() {
@@ -209,10 +210,11 @@ func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
 	}
 }
 
-// keepTraces notes the texts of a message that goes. Those that hold a term need no traces: they are found by it. What the
+// keepTraces notes the texts of a message that goes. Those that hold a term need no traces: they are found by it. What was
+// handed over quotes what stays. What the
 // agent says in a conversation it says in others too, without quoting.
 func (p *forgetPlan) keepTraces(m *memgpt.Message) {
-	if p.term == nil && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
+	if p.term == nil && m.Type != memgpt.EventPrefetch && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
 		p.traces.addMessage(m)
 	}
 }

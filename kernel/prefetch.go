@@ -29,9 +29,9 @@ const (
 
 // handing is what a run knows of its turn's prefetch.
 type handing struct {
-	wants  bool // the message needs a look at what is stored
-	handed bool // something was handed over before the model's first reply
-	record *searchRecord
+	handed bool            // something was handed over before the model's first reply
+	record *searchRecord   // of the model, in mode auto and where the message needs a look; else nil
+	used   map[string]bool // texts handed over that the model used
 }
 
 // prefetches reports whether the system may look things up in this turn.
@@ -41,70 +41,62 @@ func (r *run) prefetches() bool {
 }
 
 // handOver looks for what a user's message leans on and puts what is found right before it. It never fails: without
-// hits, and where the search fails, the turn goes on as it is.
+// hits, and where the search fails, the turn goes on as it is. A turn whose message was taken in by an earlier run has
+// what that run handed over.
 func (r *run) handOver(ctx context.Context) {
 	if !r.prefetches() {
 		return
 	}
-	at := len(r.st.Queue) - 1
-	fresh := at >= 0 && r.isFreshEvent(&r.st.Queue[at])
 	text := r.w.Event.Message.Said()
 	why := prefetchSilence(text)
-	r.handing.wants = why == ""
-	if r.handing.wants {
+	if why == "" {
 		r.readSearchRecord(ctx)
+		why = r.mayHandOver()
 	}
-	if !fresh { // an earlier run of the turn did all this
+	at := len(r.st.Queue) - 1
+	if at < 0 || !r.isFreshEvent(&r.st.Queue[at]) {
 		r.handing.handed = r.turn.Prefetch != nil && len(r.turn.Prefetch.Hits) > 0
 		return
 	}
 	r.turn.Prefetch = &memgpt.Prefetched{Why: why}
-	if why == "" && !r.handing.record.on() {
-		r.turn.Prefetch.Why = "the model's record does not show that it searches too little"
-		return
-	}
 	if why != "" {
 		return
 	}
-	e, ok := r.lookUp(ctx, text)
-	if !ok {
-		return
+	if e, ok := r.lookUp(ctx, text, handedHead); ok {
+		r.handing.handed = true
+		e.Step = 0
+		r.insert(at, e)
 	}
-	r.handing.handed = true
-	e.Step = 0
-	r.insert(at, e)
 }
 
-// lookUp searches for a text and returns an entry with what it found, and tells the turn's record of it.
-func (r *run) lookUp(ctx context.Context, text string) (memgpt.Entry, bool) {
-	start, done := r.k.cfg.Now(), r.turn.Prefetch
-	own := *done
-	done = &own // what was committed is not changed
-	r.turn.Prefetch = done
+// lookUp searches for a text and returns an entry with what it found, and tells the turn's record of it. The entry begins
+// with head.
+func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok bool) {
+	done := *r.turn.Prefetch // what was committed is not changed
+	r.turn.Prefetch = &done
 	done.Query, done.Why = text, ""
-	limit := r.prefetchLimit()
+	limit, start := r.prefetchLimit(), r.k.cfg.Now()
 	if limit < prefetchLeast {
 		done.Why = "no room in the window"
-		return memgpt.Entry{}, false
+		return e, false
 	}
 	hits, err := r.lookInto(ctx, text, limit)
 	done.Millis += int(r.k.cfg.Now().Sub(start).Milliseconds())
 	if err != nil {
 		if ctx.Err() == nil {
-			r.flag("prefetch_failed")
-			r.emit(memgpt.Warned{Code: "prefetch_failed", Text: "nothing was looked up for the message, and the turn goes on without: " + err.Error()})
+			r.warnPrefetch(err)
 		}
 		done.Why = "the search failed"
-		return memgpt.Entry{}, false
+		return e, false
 	}
 	if len(hits) == 0 {
 		done.Why = "nothing found"
-		return memgpt.Entry{}, false
+		return e, false
 	}
-	e, shown, size := r.handedEntry(hits, text, limit)
+	e, shown, size := r.handedEntry(hits, text, head, limit)
 	if len(shown) == 0 {
 		done.Why = "no room in the window"
-		return memgpt.Entry{}, false
+		return e, false
 	}
 	for i := range shown {
 		h := &shown[i]
@@ -113,6 +105,15 @@ func (r *run) lookUp(ctx context.Context, text string) (memgpt.Entry, bool) {
 	done.Tokens += size
 	r.emit(memgpt.Handed{Hits: len(shown), Tokens: size})
 	return e, true
+}
+
+// warnPrefetch tells once a turn that nothing could be looked up.
+func (r *run) warnPrefetch(err error) {
+	if slices.Contains(r.turn.Flags, "prefetch_failed") {
+		return
+	}
+	r.flag("prefetch_failed")
+	r.emit(memgpt.Warned{Code: "prefetch_failed", Text: "nothing was looked up for the message, and the turn goes on without: " + err.Error()})
 }
 
 // prefetchLimit is how many tokens an entry may take, by the counter's encoding.

@@ -181,9 +181,10 @@ func (r *run) alert() {
 func (r *run) raise(text string) {
 	at := len(r.st.Queue)
 	if at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
-		if at--; withHanded(r.st.Queue, at) {
-			at--
-		}
+		at--
+	}
+	if len(r.pend.entries) > 0 && withHanded(r.st.Queue, at) {
+		at--
 	}
 	r.insert(at, r.systemEntry(memgpt.EventAlert, text))
 }
