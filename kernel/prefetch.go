@@ -24,8 +24,11 @@ const (
 	prefetchBudget = 1000            // tokens of an entry where the agent sets none
 	prefetchShare  = 0.4             // of the room that the fixed part leaves, at most
 	prefetchWait   = 2 * time.Second // for the search; then the turn goes on without
-	prefetchLeast  = 80              // tokens under which nothing is worth handing over
+	prefetchLeast  = 120             // tokens under which there is room for no hit
 )
+
+// noRoom is why nothing is handed over where neither window nor budget leave room for a hit.
+const noRoom = "no room in window or budget"
 
 // handing is what a run knows of its turn's prefetch.
 type handing struct {
@@ -77,7 +80,7 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	done.Query, done.Why = text, ""
 	limit, start := r.prefetchLimit(), r.k.cfg.Now()
 	if limit < prefetchLeast {
-		done.Why = "no room in the window"
+		done.Why = noRoom
 		return e, false
 	}
 	hits, err := r.lookInto(ctx, text, limit)
@@ -95,7 +98,7 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	}
 	e, shown, size := r.handedEntry(hits, text, head, limit)
 	if len(shown) == 0 {
-		done.Why = "no room in the window"
+		done.Why = noRoom
 		return e, false
 	}
 	for i := range shown {
