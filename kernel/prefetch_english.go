@@ -182,7 +182,7 @@ func tellsSomething(words []askWord) bool {
 	switch {
 	case content == 0:
 		return false
-	case greets:
+	case greets && !(content > 1 && pastEnglish(first)):
 		return named && content > 2 || content > 4
 	case named, content > 4:
 		return true

@@ -39,7 +39,7 @@ const atHandEnglish = `line word sentence paragraph page step part message answe
 // pleasantries are words that follow "my" without owning anything.
 const pleasantries = `pleasure bad friend friends dear god goodness apologies mistake fault thanks regards best man gosh lord`
 
-// asking words open questions.
+// askingEnglish open questions.
 const askingEnglish = `
 what what's whats when where where's why which who who's whom whose how how's is are was were do does did has have had can could
 will would should shall may am isn't aren't wasn't didn't doesn't don't any`
@@ -113,7 +113,7 @@ const commandEast = `
 刷新 返回 上一 下一 跳过 快进 快退 来 往 输出 输入 搜索 显示 隐藏 提醒`
 
 // aspectEast mark what happened, is or will be: with something said of it, it is news.
-const aspectEast = `了 过 在 要 会 着 是 有 没 得`
+const aspectEast = `了 过 在 要 想 会 着 是 有 没 得`
 
 // farewellEast open a leave-taking.
 const farewellEast = `我先 我走 我去 我下 我睡 我撤 我忙 我闪 我这就 我得 我要走 我要睡 我要去`
