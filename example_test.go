@@ -26,7 +26,7 @@ func Example() {
 	ctx, dir := context.Background(), tempDir()
 	defer func() { _ = os.RemoveAll(dir) }()
 
-	newID := memgpt.NewIDs(rand.Reader, time.Now)
+	newID := kernel.NewIDs(rand.Reader, time.Now)
 	st, _ := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memgpt.db")})
 	search, _ := retrieve.New(retrieve.Config{Index: st, Store: st})
 	count, _ := token.New(token.Config{})
@@ -74,7 +74,7 @@ func Example_tool() {
 // ask runs one message through a new agent.
 func ask(dir string, model memgpt.Model, t tool.Tool, text string) string {
 	ctx := context.Background()
-	newID := memgpt.NewIDs(rand.Reader, time.Now)
+	newID := kernel.NewIDs(rand.Reader, time.Now)
 	st, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memgpt.db")})
 	if err != nil {
 		log.Fatal(err)

@@ -23,6 +23,7 @@ type Agent struct {
 	Tools     []string      // names of tools beside the memory functions; nil means every configured one
 	Policy    Policy        // thresholds; zero values mean the defaults
 	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
+	Prefetch  Prefetch      // the zero value is off
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -47,6 +48,23 @@ type Policy struct {
 	MaxSteps   int     // steps a turn; 0 is 50
 	MaxRepeats int     // identical calls in a row before the turn is stopped; 0 is 3
 }
+
+// Prefetch says when the system looks things up itself for a message of a user and hands them over before the model reads it.
+type Prefetch struct {
+	Mode   PrefetchMode
+	Budget int           // tokens of what is handed over; 0 is 1,000
+	Age    time.Duration // what is older is left out; 0 leaves nothing out
+}
+
+// PrefetchMode is when the system looks.
+type PrefetchMode string
+
+// Modes of prefetch. The zero value is PrefetchOff.
+const (
+	PrefetchOff  PrefetchMode = "off"
+	PrefetchOn   PrefetchMode = "on"
+	PrefetchAuto PrefetchMode = "auto" // on for models whose record shows that they search too little
+)
 
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
 type Thread struct {
@@ -216,6 +234,28 @@ type Turn struct {
 	Flags   []string // what the caller should know, e.g. "memory_write_failed", "upstream_truncated"
 	Started time.Time
 	Ended   time.Time
+
+	Searches int         // calls by which the model itself looked for stored texts
+	Prefetch *Prefetched // what the system looked up for it; nil where it didn't consider to
+}
+
+// Prefetched tells what the system looked up for a turn and what came of it.
+type Prefetched struct {
+	Why    string // why nothing was handed over, e.g. "greeting", "nothing found"; "" where something was
+	Query  string
+	Hits   []PrefetchHit
+	Tokens int  // of what was handed over, by the counter's encoding
+	Millis int  // that it took
+	Second bool // it looked once more, since the first reply said that it doesn't know
+	Used   int  // hits that the model then read or quoted
+}
+
+// PrefetchHit is a text that was handed over.
+type PrefetchHit struct {
+	ID    string
+	Kind  DocKind
+	Score float64 // see tool.Hit
+	Why   string  // the parts of Score
 }
 
 // TurnState is where a turn stands.

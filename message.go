@@ -110,7 +110,7 @@ func TextMessage(role Role, origin Origin, text string) Message {
 	return Message{Role: role, Origin: origin, Parts: Parts{Text{Text: text}}}
 }
 
-// Part is one piece of a message: Text, Image, File, Reasoning, Call, Result or Unknown.
+// Part is one piece of a message: Text, Image, File, Reasoning, Call, Result, Quotes or Unknown.
 type Part interface{ kind() string }
 
 // Text is a piece of text. A thought is inner monologue: the model's own, not shown to the user.
@@ -170,6 +170,11 @@ type Result struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
+// Quotes names the stored texts that the message quotes. Models don't see it.
+type Quotes struct {
+	IDs []string `json:"ids"`
+}
+
 // Unknown is a part of a kind that this version does not know. It survives a round trip.
 type Unknown struct {
 	Kind string
@@ -182,6 +187,7 @@ func (File) kind() string      { return "file" }
 func (Reasoning) kind() string { return "reasoning" }
 func (Call) kind() string      { return "call" }
 func (Result) kind() string    { return "result" }
+func (Quotes) kind() string    { return "quotes" }
 func (u Unknown) kind() string { return u.Kind }
 
 // Parts is a list of parts. As JSON it is an array of objects with one member each, named for the kind of the part.
@@ -249,6 +255,8 @@ func decodePart(kind string, value json.RawMessage) (Part, error) {
 		return decodeAs[Call](value)
 	case "result":
 		return decodeAs[Result](value)
+	case "quotes":
+		return decodeAs[Quotes](value)
 	}
 	return Unknown{Kind: kind, Raw: append(json.RawMessage(nil), value...)}, nil
 }

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +20,7 @@ func TestPartsSurviveARoundTrip(t *testing.T) {
 		memgpt.Text{Text: "请牢记,我不能喝酒 🍷 <b>&"}, memgpt.Text{Text: "hm", Thought: true},
 		memgpt.Image{MIME: "image/png", Data: []byte{1, 2, 3}}, memgpt.File{Name: "a.txt", URL: "https://example.org/a"},
 		memgpt.Reasoning{Text: "r", Provider: "p", Data: json.RawMessage(`{"signature":"x","n":12345678901234567890}`)},
-		memgpt.Call{ID: "1", Name: "f", Arguments: `{"a":"\n"}`}, memgpt.Result{CallID: "1", Name: "f", Text: "ok", Failed: true},
+		memgpt.Call{ID: "1", Name: "f", Arguments: `{"a":"\n"}`}, memgpt.Result{CallID: "1", Name: "f", Text: "ok", Failed: true}, memgpt.Quotes{IDs: []string{"m"}},
 		memgpt.Unknown{Kind: "hologram", Raw: json.RawMessage(`{"deep":[1,{"x":null}]}`)},
 	}
 	data, err := json.Marshal(parts)
@@ -90,42 +87,6 @@ func FuzzCleanText(f *testing.F) {
 			t.Errorf("CleanText(%q) = %q", s, got)
 		}
 	})
-}
-
-type seeded struct{ *rand.Rand }
-
-func (s seeded) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(s.Uint32())
-	}
-	return len(p), nil
-}
-
-func TestIDsReplayAndSort(t *testing.T) {
-	var now time.Time
-	ids := func() []string {
-		now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		next := memgpt.NewIDs(seeded{rand.New(rand.NewPCG(1, 2))}, func() time.Time {
-			now = now.Add(time.Millisecond)
-			return now
-		})
-		var out []string
-		for range 50 {
-			out = append(out, next("message"))
-		}
-		return out
-	}
-	a := ids()
-	if d := cmp.Diff(a, ids()); d != "" {
-		t.Errorf("ids don't replay: %s", d)
-	}
-	if !slices.IsSorted(a) {
-		t.Error("ids don't sort by time")
-	}
-	form := regexp.MustCompile(`^message-[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	if !form.MatchString(a[0]) {
-		t.Errorf("%q is no UUID of version 7", a[0])
-	}
 }
 
 func TestErrors(t *testing.T) {

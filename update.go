@@ -43,6 +43,9 @@ type Flushed struct {
 	ByModel          bool   // the model evicted by itself
 }
 
+// Handed tells that the system looked something up and handed it to the model.
+type Handed struct{ Hits, Tokens int }
+
 // Warned is something that a person should know, e.g. that the provider truncated the prompt.
 type Warned struct{ Code, Text string }
 
@@ -56,5 +59,6 @@ func (StepCommitted) update() {}
 func (Spoke) update()         {}
 func (Pressured) update()     {}
 func (Flushed) update()       {}
+func (Handed) update()        {}
 func (Warned) update()        {}
 func (TurnEnded) update()     {}

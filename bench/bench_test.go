@@ -32,7 +32,7 @@ import (
 // wired is a configuration whose parts are real but for the server, which is in this process.
 func wired(tb testing.TB) Config {
 	return Config{Open: openSite(tb), Kernel: newKernel, Model: scripted, Slow: slow,
-		NewID:   func(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) },
+		NewID:   func(kind string) string { return kernel.NewIDs(rand.Reader, time.Now)(kind) },
 		Startup: func(context.Context, *Site) error { return nil },
 		Behind:  behind, Vectors: vectors, Meaning: meaning(tb)}
 }

@@ -62,7 +62,7 @@ func (l *loader) load(ctx context.Context) error {
 // ids is a source of ids that depends on the suite, the case and a name alone.
 func (l *loader) ids(clock *clock, name string) func(string) string {
 	seed := sha256.Sum256([]byte(l.r.suite.Name + "\x00" + l.c.Name + "\x00" + name))
-	return memgpt.NewIDs(rand.NewChaCha8(seed), clock.now)
+	return kernel.NewIDs(rand.NewChaCha8(seed), clock.now)
 }
 
 // clock is an injected clock: each reading is a millisecond later, so that what happens has an order and runs repeat.

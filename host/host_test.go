@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	memkernel "memgpt/kernel"
 	"memgpt/store"
 )
 
@@ -36,7 +37,7 @@ type rig struct {
 // lockedIDs is a source of ids that is safe for concurrent use.
 func lockedIDs() func(string) string {
 	var mu sync.Mutex
-	ids := memgpt.NewIDs(readRand{rand.New(rand.NewPCG(1, 2))}, time.Now)
+	ids := memkernel.NewIDs(readRand{rand.New(rand.NewPCG(1, 2))}, time.Now)
 	return func(kind string) string {
 		mu.Lock()
 		defer mu.Unlock()

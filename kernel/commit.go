@@ -72,6 +72,7 @@ func (r *run) build() *store.Commit {
 	case r.done:
 		r.endTurn(now)
 		c.Consume = []string{r.w.Event.ID}
+		r.addSearchRecord(c)
 	default:
 		e := r.w.Event
 		e.Turn, e.Step = r.turn.ID, r.step
@@ -170,7 +171,7 @@ func (r *run) redo(ctx context.Context) error {
 		return fmt.Errorf("read a conversation anew that changed meanwhile: %w", err)
 	}
 	open := r.st.Thread.Open
-	r.w.State = st
+	r.w.State, r.handing.record = st, nil
 	r.changed()
 	r.begin()
 	n := 0

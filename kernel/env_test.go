@@ -45,6 +45,7 @@ type options struct {
 	seed     uint64
 	zone     string
 	wrap     func(store.Store) store.Store
+	prefetch memgpt.Prefetch
 }
 
 type byteSource struct{ *rand.Rand }
@@ -59,7 +60,7 @@ func (b byteSource) Read(p []byte) (int, error) {
 func newEnv(t testing.TB, m memgpt.Model, o options) *env {
 	t.Helper()
 	e := &env{t: t, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
-	e.newID = memgpt.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
+	e.newID = kernel.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
 	e.path = filepath.Join(t.TempDir(), "memgpt.db")
 	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: e.path})
 	must(t, err)
@@ -95,11 +96,20 @@ func (e *env) configure(m memgpt.Model, o options) {
 	must(e.t, err)
 }
 
+// reconfigure makes the kernel anew after a change of its configuration.
+func (e *env) reconfigure(change func()) {
+	e.t.Helper()
+	change()
+	var err error
+	e.kernel, err = kernel.New(e.config)
+	must(e.t, err)
+}
+
 func (e *env) makeAgent(o options) {
 	persona := memgpt.Block{ID: e.newID("block"), Label: "persona", Limit: 2000, Value: "I am a test."}
 	human := memgpt.Block{ID: e.newID("block"), Label: "human", Limit: 2000}
 	e.agent = memgpt.Agent{ID: e.newID("agent"), Name: "default", Protocol: o.protocol, Policy: o.policy, Zone: o.zone,
-		Blocks: []string{persona.ID, human.ID}, Created: e.now}
+		Prefetch: o.prefetch, Blocks: []string{persona.ID, human.ID}, Created: e.now}
 	th := memgpt.Thread{ID: e.newID("conv"), Agent: e.agent.ID, Name: "main", Next: 1, Created: e.now}
 	e.thread = th.ID
 	_, err := e.base.Commit(e.t.Context(), &store.Commit{Now: e.now, Agents: []memgpt.Agent{e.agent},

@@ -17,6 +17,7 @@ import (
 // marked open, and its result is committed when it comes (invariant 2).
 func (r *run) execute(ctx context.Context, reply *memgpt.Response) error {
 	calls, parts := r.plan(reply)
+	r.noteUse(calls, parts)
 	r.step++
 	r.calls, r.segment, r.before = calls, r.segment[:0], r.st.Thread.Head
 	said := r.newEntry(memgpt.Message{Role: memgpt.RoleAssistant, Origin: memgpt.OriginModel, Parts: parts}, r.step)

@@ -130,6 +130,8 @@ func messageTexts(m *memgpt.Message) []string {
 			texts = append(texts, p.URL, string(p.Data))
 		case memgpt.File:
 			texts = append(texts, p.Name, p.URL, string(p.Data))
+		case memgpt.Quotes:
+			texts = append(texts, p.IDs...)
 		case memgpt.Unknown:
 			texts = append(append(texts, string(p.Raw)), jsonTexts(string(p.Raw))...)
 		}

@@ -28,6 +28,7 @@ type forgetPlan struct {
 	touched map[string]bool   // threads whose summary may tell of what goes
 	evicted map[string]bool   // threads of which the sweep took something: summaries that calls brought later may tell of it
 	entries map[string]string // ids of the entries that go whole, with their turn
+	thinned map[string]bool   // turns of them
 	turns   map[string]string // turns whose message of a user goes, with its text: what the agent wrote then may tell of it
 	orphans map[string]bool   // those of them whose call goes too
 	dead    map[string]bool   // passages that go whole
@@ -43,7 +44,7 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 	now := k.cfg.Now()
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
-		touched: map[string]bool{}, evicted: map[string]bool{}, turns: map[string]string{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
+		touched: map[string]bool{}, evicted: map[string]bool{}, thinned: map[string]bool{}, turns: map[string]string{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
 	if p.traces == nil {
 		p.traces = newTraces()
 	}
@@ -222,7 +223,7 @@ func (p *forgetPlan) chooseEntries(ctx context.Context) error {
 
 // chooseEntry notes an entry that goes whole, and the calls that it made.
 func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
-	p.entries[e.ID] = e.Turn
+	p.entries[e.ID], p.thinned[e.Turn] = e.Turn, true
 	p.traces.addID(e.ID)
 	p.keepTraces(&e.Message)
 	if p.term == nil && e.Message.Role == memgpt.RoleUser {
@@ -233,10 +234,11 @@ func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
 	}
 }
 
-// keepTraces notes the texts of a message that goes. Those that hold a term need no traces: they are found by it. What the
+// keepTraces notes the texts of a message that goes. Those that hold a term need no traces: they are found by it. What was
+// handed over quotes what stays. What the
 // agent says in a conversation it says in others too, without quoting.
 func (p *forgetPlan) keepTraces(m *memgpt.Message) {
-	if p.term == nil && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
+	if p.term == nil && m.Type != memgpt.EventPrefetch && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
 		p.traces.addMessage(m)
 	}
 }

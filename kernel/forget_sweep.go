@@ -172,7 +172,7 @@ func describeMessage(m *memgpt.Message) string {
 	return who + ": " + said
 }
 
-// sweepTurns takes texts out of the errors of turns.
+// sweepTurns takes texts out of the errors of turns, and out of what was looked up for them.
 func (p *forgetPlan) sweepTurns(ctx context.Context, t *memgpt.Thread) error {
 	turns, err := p.k.cfg.Store.Turns(ctx, t.Tenant, t.ID, 0)
 	for _, turn := range turns {
@@ -180,10 +180,11 @@ func (p *forgetPlan) sweepTurns(ctx context.Context, t *memgpt.Thread) error {
 		if p.term != nil && p.holds(turn.Error) {
 			left = forgottenMark
 		}
-		if left != turn.Error {
+		looked, changed := p.cutPrefetched(&turn)
+		if left != turn.Error || changed {
 			p.done.Others++
 			p.note("turn", turn.ID, turn.Started, turn.Error, true)
-			turn.Error = left
+			turn.Error, turn.Prefetch = left, looked
 			p.erasure.Turns = append(p.erasure.Turns, turn)
 		}
 	}

@@ -26,6 +26,9 @@ func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Respon
 		if err == nil {
 			r.account(counted, reply)
 			if err = r.judge(reply); err == nil {
+				err = r.lookAgain(ctx, reply)
+			}
+			if err == nil {
 				return reply, nil
 			}
 		}
@@ -41,6 +44,10 @@ func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Respon
 			}
 			r.append(r.notice("Your reply was cut off by its limit of " + strconv.Itoa(r.win.reserve) +
 				" tokens, and nothing of it was done. Write shorter, or in several calls."))
+			if err := r.makeRoom(ctx); err != nil {
+				return nil, err
+			}
+		case codeLookAgain:
 			if err := r.makeRoom(ctx); err != nil {
 				return nil, err
 			}

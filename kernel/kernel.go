@@ -89,6 +89,7 @@ func (k *Kernel) Run(ctx context.Context, w *memgpt.Work) error {
 	if err != nil {
 		return r.fail(ctx, err)
 	}
+	r.handOver(ctx)
 	for !r.ended() {
 		if err := r.makeRoom(ctx); err != nil {
 			return r.fail(ctx, err)

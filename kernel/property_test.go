@@ -163,14 +163,16 @@ func TestRandomHistories(t *testing.T) {
 		seeds, turns = 400, 60
 	}
 	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
-			randomHistory(t, seed, turns)
-		})
+		for _, mode := range []memgpt.PrefetchMode{memgpt.PrefetchOff, memgpt.PrefetchOn} {
+			t.Run(fmt.Sprint(seed, " prefetch ", mode), func(t *testing.T) {
+				t.Parallel()
+				randomHistory(t, seed, turns, memgpt.Prefetch{Mode: mode, Budget: int(seed%3) * 300})
+			})
+		}
 	}
 }
 
-func randomHistory(t *testing.T, seed uint64, turns int) {
+func randomHistory(t *testing.T, seed uint64, turns int, prefetch memgpt.Prefetch) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	window := []int{0, 2300, 2800, 3500, 4096, 8192, 12000, 32768}[rng.IntN(8)]
 	if window == 0 {
@@ -182,7 +184,7 @@ func randomHistory(t *testing.T, seed uint64, turns int) {
 		return c.reply(req).Using(memgpt.Usage{Input: countOf(req, e.count)})
 	}})
 	var rang int
-	e = newEnv(t, m, options{window: window, seed: seed, tools: chaosTools(t, &rang), policy: memgpt.Policy{MaxSteps: 12}})
+	e = newEnv(t, m, options{window: window, seed: seed, tools: chaosTools(t, &rang), policy: memgpt.Policy{MaxSteps: 12}, prefetch: prefetch})
 	asked, checked := "", 0
 	var before []memgpt.Entry
 	for i := range turns {
@@ -209,6 +211,15 @@ func randomHistory(t *testing.T, seed uint64, turns int) {
 		if i%8 == 7 || i == turns-1 {
 			before = e.checkState(before)
 		}
+	}
+	handed := 0
+	for i := range before {
+		if before[i].Message.Type == memgpt.EventPrefetch {
+			handed++
+		}
+	}
+	if on := prefetch.Mode == memgpt.PrefetchOn; on && handed == 0 && window >= 4096 || !on && handed > 0 {
+		t.Errorf("with prefetch %s %d entries were handed over", prefetch.Mode, handed)
 	}
 }
 
@@ -257,6 +268,9 @@ func (e *env) checkState(before []memgpt.Entry) []memgpt.Entry {
 	}
 	if d := cmp.Diff(log[th.Head:], st.Queue, cmpopts.EquateEmpty()); d != "" {
 		t.Fatalf("the queue is no suffix of the log: %s", d)
+	}
+	if th.Head > 0 && log[th.Head-1].Message.Type == memgpt.EventPrefetch {
+		t.Fatalf("the head %d parts what was handed over from its message", th.Head)
 	}
 	if len(th.Open) != 0 {
 		t.Fatalf("calls are open after the turn: %+v", th.Open)

@@ -77,11 +77,12 @@ func (r *run) alertServed() bool {
 	return true
 }
 
-// units returns the ends of the queue's whole steps: a message with the results that follow it.
+// units returns the ends of the queue's whole steps: a message with the results that follow it, and with what was handed
+// over for it.
 func units(q []memgpt.Entry) []int {
 	var ends []int
 	for i := 1; i <= len(q); i++ {
-		if i == len(q) || q[i].Message.Role != memgpt.RoleTool {
+		if i == len(q) || q[i].Message.Role != memgpt.RoleTool && !withHanded(q, i) {
 			ends = append(ends, i)
 		}
 	}
@@ -97,8 +98,8 @@ func (r *run) evictable() int {
 			return i
 		}
 	}
-	for n > 0 && n < len(r.st.Queue) && r.st.Queue[n].Message.Role == memgpt.RoleTool {
-		n-- // never between a call and its result
+	for n > 0 && n < len(r.st.Queue) && (r.st.Queue[n].Message.Role == memgpt.RoleTool || withHanded(r.st.Queue, n)) {
+		n-- // never between a call and its result, or a message and what was handed over for it
 	}
 	return n
 }
@@ -162,7 +163,7 @@ func (r *run) fit() error {
 // alertTokens is what an alert is taken to need, by its longest form.
 const alertTokens = 220
 
-// alert raises the pressure alert: before the event that it came with, else at the end.
+// alert raises the pressure alert: before the event that it came with and what was handed over for it, else at the end.
 func (r *run) alert() {
 	l := r.measure()
 	count := tokens(l.total, r.factor())
@@ -180,6 +181,9 @@ func (r *run) alert() {
 func (r *run) raise(text string) {
 	at := len(r.st.Queue)
 	if at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
+		at--
+	}
+	if len(r.pend.entries) > 0 && withHanded(r.st.Queue, at) {
 		at--
 	}
 	r.insert(at, r.systemEntry(memgpt.EventAlert, text))

@@ -48,6 +48,7 @@ type run struct {
 	settled  bool // the event was consumed
 	released bool // the lease was ended
 	retries  retries
+	handing  handing // see handOver
 
 	moreAsked, moreWaits bool // see more
 }

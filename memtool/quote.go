@@ -84,7 +84,7 @@ func (l *line) cut(text, query string, max int) {
 	if length <= max {
 		return
 	}
-	at := excerptAt(text, query, max)
+	at := tool.ExcerptAt(text, query, max)
 	l.Text, l.Cut, l.Length = substring(text, at, at+max), true, length
 	if at > 0 {
 		l.Offset = &at

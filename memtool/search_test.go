@@ -182,7 +182,7 @@ func TestExcerptAt(t *testing.T) {
 		"han":            {strings.Repeat("天地玄黄", 100) + "我住在杭州" + strings.Repeat("宇宙洪荒", 100), "你住在哪里", "住在杭州"},
 		"one han":        {strings.Repeat("天地玄黄", 100) + "猫" + strings.Repeat("宇宙洪荒", 100), "猫", "猫"},
 	} {
-		at := excerptAt(tt.text, tt.query, 100)
+		at := tool.ExcerptAt(tt.text, tt.query, 100)
 		if got := substring(tt.text, at, at+100); !strings.Contains(got, tt.show) {
 			t.Errorf("%s: %q", name, got)
 		}
@@ -195,10 +195,10 @@ func TestExcerptAt(t *testing.T) {
 // The first of places that are equally good is shown, and a match near the end still fills the excerpt.
 func TestExcerptPlace(t *testing.T) {
 	fill := strings.Repeat("lorem ipsum ", 50)
-	if at := excerptAt(fill+"zebra"+fill+"zebra"+fill, "zebra", 100); at != 580 {
+	if at := tool.ExcerptAt(fill+"zebra"+fill+"zebra"+fill, "zebra", 100); at != 580 {
 		t.Errorf("the excerpt begins at %d", at)
 	}
-	if at := excerptAt(fill+"zebra", "zebra", 100); at != 505 {
+	if at := tool.ExcerptAt(fill+"zebra", "zebra", 100); at != 505 {
 		t.Errorf("at the end the excerpt begins at %d", at)
 	}
 }
@@ -317,7 +317,7 @@ func FuzzHit(f *testing.F) {
 func BenchmarkExcerpt(b *testing.B) {
 	text := strings.Repeat("nothing of interest was said here, and nobody asked; ", 40_000) // 2 MB
 	for b.Loop() {
-		excerptAt(text, "what is the code of my bike", 600)
+		tool.ExcerptAt(text, "what is the code of my bike", 600)
 	}
 }
 

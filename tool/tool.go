@@ -1,5 +1,6 @@
 // Package tool is the contract between the kernel and the functions that a model can call: what a tool is, and the
-// memory that a memory function sees. It owns no function; memtool has the built-in ones.
+// memory that a memory function sees. It owns no function; memtool has the built-in ones. Which piece of a long text is shown
+// is decided here once ([ExcerptAt]).
 package tool
 
 import (

@@ -90,7 +90,7 @@ const persona = "I am a companion with a long memory. I am friendly, plain and b
 	" talks with me. I keep what I learn about people and look things up before I say that I don't know."
 
 // newID is safe for concurrent use, since the source of chance and the clock are.
-func newID(kind string) string { return memgpt.NewIDs(rand.Reader, time.Now)(kind) }
+func newID(kind string) string { return kernel.NewIDs(rand.Reader, time.Now)(kind) }
 
 // close ends running turns at a clean point and closes the store.
 func (a *app) close() {

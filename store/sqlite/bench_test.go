@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/kernel"
 	"memgpt/store"
 )
 
@@ -32,7 +33,7 @@ type turns struct {
 func newTurns(tb testing.TB, s store.Store, agent string) *turns {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tr := &turns{now: now, rng: rand.New(rand.NewPCG(1, 2))}
-	tr.ids = memgpt.NewIDs(rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", agent)))), func() time.Time { return tr.now })
+	tr.ids = kernel.NewIDs(rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%-32s", agent)))), func() time.Time { return tr.now })
 	tr.thread = memgpt.Thread{ID: tr.ids("conv"), Agent: agent, Name: "main", Next: 1,
 		Summary: memgpt.Summary{Text: strings.Repeat("What was said before. ", 60), Covers: 30, Time: now}}
 	c := &store.Commit{Now: now, Agents: []memgpt.Agent{{ID: agent, Name: agent}}, Threads: []memgpt.Thread{tr.thread}}

@@ -28,6 +28,7 @@ type agentRow struct {
 	Tools     []string        `json:"tools"`
 	Policy    memgpt.Policy   `json:"policy,omitzero"`
 	Heartbeat time.Duration   `json:"heartbeat,omitempty"`
+	Prefetch  memgpt.Prefetch `json:"prefetch,omitzero"`
 
 	Created time.Time `json:"created,omitzero"`
 	Version int64     `json:"-"`
@@ -122,6 +123,9 @@ type turnRow struct {
 	Flags   []string          `json:"flags,omitempty"`
 	Started time.Time         `json:"started,omitzero"`
 	Ended   time.Time         `json:"ended,omitzero"`
+
+	Searches int                `json:"searches,omitempty"`
+	Prefetch *memgpt.Prefetched `json:"prefetch,omitempty"`
 }
 
 // encoder writes JSON with text as it is.

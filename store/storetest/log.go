@@ -134,6 +134,7 @@ func testParts(e *env) {
 		memgpt.Reasoning{Text: "r", Provider: "p", Data: json.RawMessage(`{"signature":"<x>"}`)},
 		memgpt.Call{ID: "c", Name: "f", Arguments: `{"a": "<é>"}`}, memgpt.Call{ID: "c2", Name: "f", Arguments: `{broken`},
 		memgpt.Result{CallID: "c", Name: "f", Text: `{"status":"OK"}`, Failed: true},
+		memgpt.Quotes{IDs: []string{"m1", "<é>"}},
 		memgpt.Unknown{Kind: "hologram", Raw: json.RawMessage(`{"depth":[1,2,{"a":"<b>"}],"n":12345678901234567890}`)},
 	}
 	ev := e.event(t, e.now, "")
@@ -295,6 +296,8 @@ func testTurns(e *env) {
 	e.same("newest turns", must(e.s.Turns(e.ctx, "", t.ID, 2))(e), want[:2])
 	want[3].State, want[3].Stop, want[3].Error, want[3].Steps, want[3].Spoke = memgpt.TurnFailed, memgpt.StopModel, "no", 3, 1
 	want[3].Usage, want[3].Flags, want[3].Ended = memgpt.Usage{Input: 1, Cached: 2, Output: 3, Reasoning: 4, Calls: 5}, []string{"f"}, e.now
+	want[3].Searches, want[3].Prefetch = 2, &memgpt.Prefetched{Why: "w", Query: "q", Tokens: 3, Millis: 4, Second: true, Used: 1,
+		Hits: []memgpt.PrefetchHit{{ID: "m", Kind: memgpt.KindMessage, Score: 0.5, Why: "s"}}}
 	e.commit(&store.Commit{Turns: []memgpt.Turn{want[3]}})
 	e.same("a turn replaced", must(e.s.Turn(e.ctx, "", want[3].ID))(e), want[3])
 	e.same("turns after that", must(e.s.Turns(e.ctx, "", t.ID, 0))(e), want)

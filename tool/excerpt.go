@@ -1,4 +1,4 @@
-package memtool
+package tool
 
 import (
 	"slices"
@@ -19,10 +19,10 @@ const (
 // match is a place where a word of the query stands, in characters.
 type match struct{ at, word int }
 
-// excerptAt returns the number of the character at which an excerpt of size characters shows most of the query's words: the
+// ExcerptAt returns the number of the character at which an excerpt of size characters shows most of the query's words: the
 // first such place, and of that the latest beginning, so that what follows the words is shown rather than what goes before.
 // It is 0 where the text holds none of them.
-func excerptAt(text, query string, size int) int {
+func ExcerptAt(text, query string, size int) int {
 	runes := []rune(memgpt.CutText(text, maxLooked))
 	for i, r := range runes {
 		runes[i] = unicode.ToLower(r)
