@@ -9,7 +9,8 @@ import (
 
 // Cancel takes a turn back. One that waits is withdrawn: its event leaves the inbox, durably when Cancel returns. One that
 // runs in this host is asked to end, and Cancel returns at once; its record says how it ended. A turn that has ended is
-// CodeInvalid, an unknown one CodeNotFound, and one of a conversation that another process runs CodeConflict.
+// CodeInvalid, an unknown one CodeNotFound, and one of a conversation that another process runs, or of an event that the
+// running turn is taking in, CodeConflict.
 func (h *Host) Cancel(ctx context.Context, tenant, turn string) error {
 	t, err := h.Attach(ctx, tenant, turn)
 	if err != nil {
@@ -23,6 +24,8 @@ func (h *Host) Cancel(ctx context.Context, tenant, turn string) error {
 	switch h.beginCancel(t) {
 	case cancelRunning:
 		return nil
+	case cancelTaken:
+		return memgpt.Errorf(memgpt.CodeConflict, "cancel turn %s: the turn that runs is taking its message in; cancel that one", turn)
 	case cancelQueued:
 		return h.withdraw(ctx, t, nil)
 	}
@@ -35,6 +38,7 @@ const (
 	cancelIdle    cancelWay = iota // no owner here: the lease is needed
 	cancelQueued                   // the owner here is told to leave it out
 	cancelRunning                  // it was told to end
+	cancelTaken                    // the running turn is taking it in
 )
 
 func (h *Host) beginCancel(t *Turn) cancelWay {
@@ -47,6 +51,9 @@ func (h *Host) beginCancel(t *Turn) cancelWay {
 			c.cancel(ErrCancelled)
 		}
 		return cancelRunning
+	}
+	if c.current != nil && c.arrivals.handed[t.Event] {
+		return cancelTaken
 	}
 	if !c.running || c.lease == nil {
 		return cancelIdle
@@ -84,7 +91,7 @@ func (h *Host) withdrawIdle(ctx context.Context, t *Turn) error {
 // withdraw takes the event of a turn out of the inbox, and ends the lease if it was taken for this.
 func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error {
 	event, err := h.pending(ctx, t.conv, t.Event)
-	if err == nil && event.Step > 0 {
+	if err == nil && (event.Begun || event.Step > 0) {
 		err = memgpt.Errorf(memgpt.CodeConflict, "it began in another process")
 	}
 	now := h.cfg.Now()
@@ -94,12 +101,15 @@ func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error
 		_, err = h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: lease, Release: lease != nil,
 			Consume: []string{event.ID}, Turns: []memgpt.Turn{record}})
 	}
+	h.mu.Lock()
+	t.conv.arrivals.due = 0 // of events, one of which is gone
 	if err != nil {
-		h.mu.Lock()
 		delete(t.conv.withdrawn, t.ID)
 		t.conv.wanted = true
 		h.wake(t.conv)
-		h.mu.Unlock()
+	}
+	h.mu.Unlock()
+	if err != nil {
 		return memgpt.Errorf(memgpt.CodeOf(err), "cancel turn %s: %w", t.ID, err)
 	}
 	h.finish(t, record, nil)

@@ -90,6 +90,9 @@ func (k *Kernel) Run(ctx context.Context, w *memgpt.Work) error {
 		return r.fail(ctx, err)
 	}
 	for !r.ended() {
+		if err := r.border(ctx); err != nil {
+			return r.fail(ctx, err)
+		}
 		if err := r.makeRoom(ctx); err != nil {
 			return r.fail(ctx, err)
 		}
