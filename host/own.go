@@ -27,6 +27,7 @@ type conversation struct {
 	version   int64         // of the thread when the lease was taken; 0 is not known
 	releasing bool          // the turn's last commit is giving the lease back
 	fresh     *fresh        // the only due event when the lease was taken, so that the inbox needn't be read
+	accepted  int           // events that came since the inbox was looked at
 
 	current   *Turn           // being run
 	last      string          // ID of the turn that ended last

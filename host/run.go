@@ -75,10 +75,10 @@ func (h *Host) watchElsewhere(c *conversation) {
 // pick reads which event is to be handled next, and notes whether another follows.
 func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 	h.mu.Lock()
-	withdrawn, known := len(c.withdrawn), c.fresh
-	c.fresh = nil
+	withdrawn, known, alone := len(c.withdrawn), c.fresh, c.accepted < 2
+	c.fresh, c.accepted = nil, 0
 	h.mu.Unlock()
-	if known != nil && withdrawn == 0 {
+	if known != nil && withdrawn == 0 && alone {
 		return *known, true, nil
 	}
 	events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn})

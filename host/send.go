@@ -158,6 +158,9 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		h.drop(t)
 	}
 	c.take(done.Lease, done.Thread)
+	if s.taken && !later {
+		c.accepted++
+	}
 	if s.taken && !later && done.Pending == 1 && c.lease == done.Lease {
 		c.fresh = &fresh{event: e, shared: done.Shared}
 	}
