@@ -119,6 +119,11 @@ func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error
 // Attach returns a hold on a turn by its ID: the one that Send gave where this host still runs or watches it, one that
 // has ended, or one that waits for the turn to end wherever it runs.
 func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
+	return h.attachTo(ctx, tenant, turn, false)
+}
+
+// attachTo is Attach. A turn that has ended is told to watchers where that is new.
+func (h *Host) attachTo(ctx context.Context, tenant, turn string, isNew bool) (*Turn, error) {
 	h.mu.Lock()
 	t, closing := h.turns[turn], h.closing
 	h.mu.Unlock()
@@ -131,7 +136,7 @@ func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
 	record, err := h.cfg.Store.Turn(ctx, tenant, turn)
 	if err == nil {
 		c := &conversation{tenant: tenant, agent: record.Agent, thread: record.Thread}
-		return h.attach(ctx, c, turn, record.Event)
+		return h.attach(ctx, c, turn, record.Event, isNew)
 	}
 	if memgpt.CodeOf(err) != memgpt.CodeNotFound {
 		return nil, err
@@ -143,21 +148,21 @@ func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
 	for _, e := range events {
 		if e.Turn == turn {
 			c := &conversation{tenant: tenant, agent: e.Agent, thread: e.Thread}
-			return h.attach(ctx, c, turn, e.ID)
+			return h.attach(ctx, c, turn, e.ID, isNew)
 		}
 	}
 	return nil, memgpt.Errorf(memgpt.CodeNotFound, "find turn %s", turn)
 }
 
 // attach returns a hold on a turn of which conversation and event are known.
-func (h *Host) attach(ctx context.Context, of *conversation, turn, event string) (*Turn, error) {
+func (h *Host) attach(ctx context.Context, of *conversation, turn, event string, isNew bool) (*Turn, error) {
 	t, known, err := h.find(of, turn, event)
 	if known || err != nil {
 		return t, err
 	}
 	record, err := h.cfg.Store.Turn(ctx, of.tenant, turn)
 	if err == nil && isOver(record) {
-		err = h.replay(ctx, t, record)
+		err = h.replay(ctx, t, record, isNew)
 	} else if err == nil || memgpt.CodeOf(err) == memgpt.CodeNotFound {
 		err = nil
 		h.awaitElsewhere(t)

@@ -224,7 +224,7 @@ func (h *Host) settleElsewhere(ctx context.Context) error {
 			continue
 		}
 		if err == nil {
-			err = h.replay(ctx, t, record)
+			err = h.replay(ctx, t, record, true)
 		}
 		if err != nil {
 			return err
@@ -244,8 +244,16 @@ func isOver(t memgpt.Turn) bool {
 // replayed bounds how far back the entries of an ended turn are looked for.
 const replayed = 500
 
-// replay finishes a turn that this host did not run, with the updates that its entries tell of.
-func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn) error {
+// replay finishes a turn that this host did not run, with the updates that its entries tell of. Where it is new, watchers
+// of the conversation are told too.
+func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn, isNew bool) error {
+	publish := func(u memgpt.Update) {
+		if isNew {
+			h.emit(t, u)
+		} else {
+			t.publish(u)
+		}
+	}
 	entries, err := h.cfg.Store.Entries(ctx, store.EntryRange{Tenant: record.Tenant, Thread: record.Thread, Limit: replayed, Last: true})
 	if err != nil {
 		return err
@@ -256,23 +264,23 @@ func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn) error {
 		return err
 	}
 	known := t.logged()
-	t.publish(memgpt.TurnStarted{Turn: record})
+	publish(memgpt.TurnStarted{Turn: record})
 	for _, e := range entries {
 		if in, ok := steered[e.Turn]; ok && !known[in.ID] {
-			t.publish(memgpt.TookIn{Turn: in})
+			publish(memgpt.TookIn{Turn: in})
 			known[in.ID] = true
 		}
 		if e.Turn != record.ID || known[e.ID] {
 			continue
 		}
-		t.publish(memgpt.StepCommitted{Step: e.Step, Entries: []memgpt.Entry{e}})
+		publish(memgpt.StepCommitted{Step: e.Step, Entries: []memgpt.Entry{e}})
 		for _, call := range e.Message.Calls() {
 			if text, ok := call.Spoken(); ok {
-				t.publish(memgpt.Spoke{Step: e.Step, Text: text})
+				publish(memgpt.Spoke{Step: e.Step, Text: text})
 			}
 		}
 	}
-	t.publish(memgpt.TurnEnded{Turn: record})
+	publish(memgpt.TurnEnded{Turn: record})
 	h.finish(t, record, nil)
 	return nil
 }

@@ -48,7 +48,7 @@ func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
 	case err != nil:
 		return nil, memgpt.Errorf(memgpt.CodeOf(err), "take a message in: %w", err)
 	case !taken:
-		return h.attach(ctx, c, done.Duplicate[0].Turn, done.Duplicate[0].ID)
+		return h.attach(ctx, c, done.Duplicate[0].Turn, done.Duplicate[0].ID, false)
 	}
 	return t, nil
 }

@@ -217,7 +217,7 @@ func (h *Host) Follow(ctx context.Context, t *Turn, each func(memgpt.Update) err
 			return record, err
 		}
 		after = record.ID
-		if t, err = h.Attach(ctx, record.Tenant, record.Into); err != nil {
+		if t, err = h.attachTo(ctx, record.Tenant, record.Into, true); err != nil {
 			return record, memgpt.Errorf(memgpt.CodeOf(err), "follow the turn that took the message in: %w", err)
 		}
 		h.tryElsewhere(t)
