@@ -186,7 +186,7 @@ type Event struct {
 	// Delivery says what becomes of an event that comes while a turn runs; "" is DeliverSteer for a user's message and
 	// DeliverQueue for all others.
 	Delivery Delivery
-	Order    int64 // position in the inbox, given by the store: by Class, then by arrival
+	Order    int64 // position in the inbox, given by the store: by store.Class, then by arrival
 }
 
 // Delivery says what becomes of an event that comes while a turn of its conversation runs.
@@ -198,41 +198,6 @@ const (
 	DeliverQueue   Delivery = "queue"   // it waits for the end of the turn
 	DeliverReplace Delivery = "replace" // the turn ends first, cancelled, and the event is handled next
 )
-
-// Delivered is the Delivery that holds.
-func (e *Event) Delivered() Delivery {
-	switch {
-	case e.Delivery != "":
-		return e.Delivery
-	case e.Type == EventUser:
-		return DeliverSteer
-	}
-	return DeliverQueue
-}
-
-// Class is the rank of an event in the inbox, from 0: first a turn that has begun, which goes on; then what replaces it;
-// then what users cause, alerts, failures, what others send, heartbeats, and timers.
-func (e *Event) Class() int64 {
-	switch {
-	case e.Begun || e.Step > 0:
-		return 0
-	case e.Delivery == DeliverReplace:
-		return 1
-	}
-	switch e.Type {
-	case EventUser, EventLogin, "":
-		return 2
-	case EventAlert:
-		return 3
-	case EventNotice: // what tells of failures
-		return 4
-	case EventHeartbeat:
-		return 6
-	case EventTimer:
-		return 7
-	}
-	return 5
-}
 
 // EventType names what happened. It is the "type" of the envelope in which the model reads it.
 type EventType string

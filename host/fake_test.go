@@ -235,7 +235,7 @@ func (m *memory) Events(_ context.Context, q store.EventRange) (all []memgpt.Eve
 		}
 	}
 	slices.SortStableFunc(all, func(a, b memgpt.Event) int {
-		return cmp.Or(cmp.Compare(a.Class(), b.Class()), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(cmp.Compare(store.Class(&a), store.Class(&b)), cmp.Compare(a.Order, b.Order))
 	})
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[:q.Limit]

@@ -96,7 +96,7 @@ func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 			first = &events[i]
 		default:
 			c.wanted = true
-			replaced = replaced || e.Delivered() == memgpt.DeliverReplace
+			replaced = replaced || store.DeliveryOf(&events[i]) == memgpt.DeliverReplace
 		}
 	}
 	if first == nil {

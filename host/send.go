@@ -25,7 +25,7 @@ type Message struct {
 // Send takes a message into the inbox and returns once that is durable, in one commit. A turn of the conversation that
 // runs takes it in, is waited for or is ended for it, as Delivery says; a message that was taken in has a turn that ends
 // with memgpt.StopSteered, and Follow goes on with the one that took it in. What has a turn of its own runs in the order
-// of the inbox (memgpt.Event.Class). A Key that is known gives the earlier event's turn and takes nothing in. An empty
+// of the inbox (store.Class). A Key that is known gives the earlier event's turn and takes nothing in. An empty
 // message is refused with memgpt.CodeInvalid.
 func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
 	event, err := h.Event(m)

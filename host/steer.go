@@ -66,10 +66,10 @@ func (h *Host) arrived(ctx context.Context, c *conversation, due int) ([]memgpt.
 		case c.arrivals.handed[e.ID]:
 			continue
 		case c.withdrawn[e.Turn], e.Turn == c.current.ID:
-		case e.Delivered() == memgpt.DeliverReplace:
+		case store.DeliveryOf(e) == memgpt.DeliverReplace:
 			h.replace(c)
 			return nil, ErrReplaced
-		case e.Delivered() != memgpt.DeliverSteer:
+		case store.DeliveryOf(e) != memgpt.DeliverSteer:
 		case len(taken) == takenAtOnce:
 			c.arrivals.came = true
 		default:
@@ -123,7 +123,7 @@ func (h *Host) notice(c *conversation, e *memgpt.Event) {
 	if c.current == nil || e.Turn == c.current.ID || c.withdrawn[e.Turn] || c.arrivals.handed[e.ID] {
 		return
 	}
-	switch e.Delivered() {
+	switch store.DeliveryOf(e) {
 	case memgpt.DeliverReplace:
 		h.replace(c)
 	case memgpt.DeliverSteer:

@@ -24,7 +24,7 @@ func (e *env) steerByInbox(w *memgpt.Work) {
 		}
 		pending, err := e.store.Events(ctx, store.EventRange{Thread: e.thread, Until: e.now})
 		return slices.DeleteFunc(pending, func(ev memgpt.Event) bool {
-			return ev.ID == w.Event.ID || ev.Delivered() != memgpt.DeliverSteer
+			return ev.ID == w.Event.ID || store.DeliveryOf(&ev) != memgpt.DeliverSteer
 		}), err
 	}
 }

@@ -49,7 +49,7 @@ type Store interface {
 	// PassageKeyed returns the owner's live passage with the key.
 	PassageKeyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, error)
 
-	// Events returns pending events in the order in which they are to be handled: by memgpt.Event.Class, then by arrival.
+	// Events returns pending events in the order in which they are to be handled: by Class, then by arrival.
 	Events(ctx context.Context, q EventRange) ([]memgpt.Event, error)
 	// NextDue returns the time of the earliest pending event of any thread; zero when there is none.
 	NextDue(ctx context.Context) (time.Time, error)

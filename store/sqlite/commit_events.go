@@ -178,7 +178,7 @@ func (w *work) newEvent(t *threadState, e *memgpt.Event, data string) error {
 // place in the inbox.
 const arrivalBits = 56
 
-func orderOf(e *memgpt.Event, arrival int64) int64 { return e.Class()<<arrivalBits | arrival }
+func orderOf(e *memgpt.Event, arrival int64) int64 { return store.Class(e)<<arrivalBits | arrival }
 
 func arrivalOf(order int64) int64 { return order & (1<<arrivalBits - 1) }
 
