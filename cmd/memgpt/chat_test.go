@@ -110,6 +110,21 @@ func TestChatAndRun(t *testing.T) {
 	if got := runOut.String(); got != "the answer to and this too\n" {
 		t.Errorf("run printed %q (%s)", got, runErrs.String())
 	}
+	type line struct{ Turn, Text string }
+	var taken string
+	for _, l := range lines[line](t, good(t, home, "", "log", "--json").out) {
+		if l.Text == "and this too" {
+			taken = l.Turn
+		}
+	}
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(home, "memgpt.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if record, err := s.Turn(t.Context(), "", taken); err != nil || record.Stop != memgpt.StopSteered {
+		t.Errorf("the message of run ended as %+v, %v", record, err)
+	}
 	if got := out.String(); !strings.HasSuffix(got, "I begin\nthe answer to and this too\n") {
 		t.Errorf("the chat printed %q (%s)", got, errs.String())
 	}
@@ -132,7 +147,8 @@ func slowServer(t *testing.T) (url string, gate, entered chan struct{}) {
 		case "work long":
 			once.Do(func() { close(entered) })
 			<-gate
-			return script.Calls(script.Call("send_message", "message", "I begin", "request_heartbeat", true))
+			return script.Calls(script.Call("send_message", "message", "I begin"),
+				script.Call("core_memory_append", "label", "human", "content", "Works long.", "request_heartbeat", true))
 		}
 		return script.Say("the answer to " + last)
 	}}}))
