@@ -172,7 +172,7 @@ func waitFor(t *testing.T, home, text string) {
 		if slices.ContainsFunc(events, func(e memgpt.Event) bool { return e.Message.Said() == text }) {
 			return
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // real time: another process is waited for
 	}
 	t.Fatalf("%q never came into the inbox", text)
 }
