@@ -336,3 +336,31 @@ func TestUnknownDelivery(t *testing.T) {
 		r.close()
 	})
 }
+
+// slowWithdrawal is a store whose commit of a withdrawal takes a second.
+type slowWithdrawal struct{ *memory }
+
+func (s slowWithdrawal) Commit(ctx context.Context, c *store.Commit) (store.Committed, error) {
+	if len(c.Turns) > 0 && c.Turns[0].State == memgpt.TurnWithdrawn {
+		time.Sleep(time.Second)
+	}
+	return s.memory.Commit(ctx, c)
+}
+
+// TestCancelAtABorder: what is being withdrawn when the running turn looks for what arrived is not taken in.
+func TestCancelAtABorder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := steerRig(t, func(*Config) {}, time.Second, time.Second, time.Second)
+		r.host.cfg.Store = slowWithdrawal{r.store}
+		main := r.send("main")
+		time.Sleep(500 * time.Millisecond)
+		gone := r.send("gone")
+		r.must(r.host.Cancel(r.ctx, "", gone.ID))
+		r.wait(gone, memgpt.TurnWithdrawn)
+		r.wait(main, memgpt.TurnDone)
+		if len(s.taken) > 0 {
+			t.Errorf("taken in: %v", s.taken)
+		}
+		r.close()
+	})
+}
