@@ -21,6 +21,7 @@ const (
 	CodeBusy      Code = "busy"       // the store is locked by someone else
 	CodeClosed    Code = "closed"     // used after Close
 	CodeCancelled Code = "cancelled"  // cause of a context that ended because somebody cancelled the turn
+	CodeReplaced  Code = "replaced"   // cause of a context that ended because a later event takes the turn's place
 
 	CodeModelOverflow Code = "model_overflow"   // the request is over the model's window
 	CodeModelRequest  Code = "model_request"    // the provider refuses the request

@@ -6,7 +6,10 @@
 // agent is package kernel, what schedules many is package host.
 package memgpt
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Agent is the identity and configuration of one agent. Its memory (threads, blocks, passages) refers to it by ID.
 type Agent struct {
@@ -196,9 +199,23 @@ type Event struct {
 	Created time.Time
 	Message Message // what the model is told
 	Turn    string  // ID of its turn, given at acceptance
-	Step    int     // last committed step of its turn; 0 when it was not taken in yet
-	Order   int64   // position in the inbox, given by the store
+	Step    int     // last committed step of its turn; 0 before the first
+	Begun   bool    // its message is in the log: its turn has begun and goes on before others begin
+	// Delivery says what becomes of an event that comes while a turn runs; "" is DeliverSteer for a user's message and
+	// DeliverQueue for all others.
+	Delivery Delivery
+	Order    int64 // position in the inbox, given by the store: by store.Class, then by arrival
 }
+
+// Delivery says what becomes of an event that comes while a turn of its conversation runs.
+type Delivery string
+
+// Ways of delivery. Where no turn runs, or where it ends before it could take an event in, the event gets its own turn.
+const (
+	DeliverSteer   Delivery = "steer"   // the running turn takes it in before its next step
+	DeliverQueue   Delivery = "queue"   // it waits for the end of the turn
+	DeliverReplace Delivery = "replace" // the turn ends first, cancelled, and the event is handled next
+)
 
 // EventType names what happened. It is the "type" of the envelope in which the model reads it.
 type EventType string
@@ -227,6 +244,7 @@ type Turn struct {
 	Type    EventType
 	State   TurnState
 	Stop    StopReason // "" until it ended
+	Into    string     // with StopSteered: ID of the turn that took the event in, where it is answered
 	Error   string     // text for a person when State is TurnFailed
 	Steps   int
 	Spoke   int // messages said to the user
@@ -275,7 +293,7 @@ const (
 // StopReason says why a turn ended.
 type StopReason string
 
-// Reasons for the end of a turn. The first four are good ends.
+// Reasons for the end of a turn. The first four and StopSteered are good ends.
 const (
 	StopEnd         StopReason = "end_turn"     // a step asked for no heartbeat
 	StopYield       StopReason = "yield"        // the model called yield
@@ -286,13 +304,15 @@ const (
 	StopTruncated   StopReason = "truncated"     // the model's replies were cut off repeatedly
 	StopEmpty       StopReason = "empty_reply"   // the model answered nothing repeatedly
 	StopModel       StopReason = "model_error"
+	StopSteered     StopReason = "steered" // another turn, which ran, took the event in: see Turn.Into
 	StopCancelled   StopReason = "cancelled"
+	StopReplaced    StopReason = "replaced"    // a later event took its place
 	StopInterrupted StopReason = "interrupted" // the process was asked to end; the turn goes on at the next start
 )
 
 // Good reports whether the turn did what it was for.
 func (r StopReason) Good() bool {
-	return r == StopEnd || r == StopYield || r == StopSilent || r == StopMonologue
+	return r == StopEnd || r == StopYield || r == StopSilent || r == StopMonologue || r == StopSteered
 }
 
 // Usage counts tokens as the provider reported them.
@@ -360,6 +380,13 @@ type Work struct {
 	More  func() bool      // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
 	Emit  func(Update)     // receives what happens; must not block; nil drops it
 	Ends  func() time.Time // when the lease ends, renewals by others included; nil is Lease.Until
+
+	// Arrived returns the events that the turn is to take in before its next step, in order. Each is consumed by the next
+	// commit. due is store.Committed.Pending of the turn's last commit, -1 before the first. Nil is never any.
+	Arrived func(ctx context.Context, due int) ([]Event, error)
+	// Call opens a call of the model: the context under which it runs, which may end before ctx does to cut the call off
+	// so that what has arrived is taken in, and what is to be called at its end. Nil cuts nothing off.
+	Call func(ctx context.Context) (context.Context, func())
 }
 
 // DocKind is what a searchable text is.

@@ -27,6 +27,10 @@ type StepCommitted struct {
 	Context int // tokens of the step's request by our own count
 }
 
+// TookIn tells that the turn took in an event that came while it ran. Turn is that event's own, which so has ended. What
+// the updates after it tell has been done in its knowledge.
+type TookIn struct{ Turn Turn }
+
 // Spoke is what the agent said to the user. It comes after the commit that holds it.
 type Spoke struct {
 	Step int
@@ -56,6 +60,7 @@ func (TurnStarted) update()   {}
 func (Streamed) update()      {}
 func (StepDiscarded) update() {}
 func (StepCommitted) update() {}
+func (TookIn) update()        {}
 func (Spoke) update()         {}
 func (Pressured) update()     {}
 func (Flushed) update()       {}

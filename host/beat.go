@@ -46,6 +46,11 @@ func (h *Host) beatTime(ctx context.Context, t *memgpt.Thread, every time.Durati
 		return due, memgpt.Errorf(memgpt.CodeOf(err), "look for the last turn: %w", err)
 	}
 	for _, last := range turns {
+		if last.Into != "" { // it ended while another ran
+			if last, err = h.cfg.Store.Turn(ctx, t.Tenant, last.Into); err != nil {
+				return due, memgpt.Errorf(memgpt.CodeOf(err), "look for the last turn: %w", err)
+			}
+		}
 		at := last.Ended
 		if at.IsZero() {
 			at = last.Started

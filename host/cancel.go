@@ -9,7 +9,8 @@ import (
 
 // Cancel takes a turn back. One that waits is withdrawn: its event leaves the inbox, durably when Cancel returns. One that
 // runs in this host is asked to end, and Cancel returns at once; its record says how it ended. A turn that has ended is
-// CodeInvalid, an unknown one CodeNotFound, and one of a conversation that another process runs CodeConflict.
+// CodeInvalid, an unknown one CodeNotFound, and one of a conversation that another process runs, or of an event that the
+// running turn is taking in, CodeConflict.
 func (h *Host) Cancel(ctx context.Context, tenant, turn string) error {
 	t, err := h.Attach(ctx, tenant, turn)
 	if err != nil {
@@ -23,6 +24,8 @@ func (h *Host) Cancel(ctx context.Context, tenant, turn string) error {
 	switch h.beginCancel(t) {
 	case cancelRunning:
 		return nil
+	case cancelTaken:
+		return memgpt.Errorf(memgpt.CodeConflict, "cancel turn %s: the turn that runs is taking its message in; cancel that one", turn)
 	case cancelQueued:
 		return h.withdraw(ctx, t, nil)
 	}
@@ -35,6 +38,7 @@ const (
 	cancelIdle    cancelWay = iota // no owner here: the lease is needed
 	cancelQueued                   // the owner here is told to leave it out
 	cancelRunning                  // it was told to end
+	cancelTaken                    // the running turn is taking it in
 )
 
 func (h *Host) beginCancel(t *Turn) cancelWay {
@@ -47,6 +51,9 @@ func (h *Host) beginCancel(t *Turn) cancelWay {
 			c.cancel(ErrCancelled)
 		}
 		return cancelRunning
+	}
+	if c.current != nil && c.arrivals.handed[t.Event] {
+		return cancelTaken
 	}
 	if !c.running || c.lease == nil {
 		return cancelIdle
@@ -84,7 +91,7 @@ func (h *Host) withdrawIdle(ctx context.Context, t *Turn) error {
 // withdraw takes the event of a turn out of the inbox, and ends the lease if it was taken for this.
 func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error {
 	event, err := h.pending(ctx, t.conv, t.Event)
-	if err == nil && event.Step > 0 {
+	if err == nil && (event.Begun || event.Step > 0) {
 		err = memgpt.Errorf(memgpt.CodeConflict, "it began in another process")
 	}
 	now := h.cfg.Now()
@@ -94,12 +101,15 @@ func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error
 		_, err = h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: lease, Release: lease != nil,
 			Consume: []string{event.ID}, Turns: []memgpt.Turn{record}})
 	}
+	h.mu.Lock()
+	t.conv.arrivals.due = 0 // of events, one of which is gone
 	if err != nil {
-		h.mu.Lock()
 		delete(t.conv.withdrawn, t.ID)
 		t.conv.wanted = true
 		h.wake(t.conv)
-		h.mu.Unlock()
+	}
+	h.mu.Unlock()
+	if err != nil {
 		return memgpt.Errorf(memgpt.CodeOf(err), "cancel turn %s: %w", t.ID, err)
 	}
 	h.finish(t, record, nil)
@@ -109,6 +119,11 @@ func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error
 // Attach returns a hold on a turn by its ID: the one that Send gave where this host still runs or watches it, one that
 // has ended, or one that waits for the turn to end wherever it runs.
 func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
+	return h.attachTo(ctx, tenant, turn, false)
+}
+
+// attachTo is Attach. A turn that has ended is told to watchers where that is new.
+func (h *Host) attachTo(ctx context.Context, tenant, turn string, isNew bool) (*Turn, error) {
 	h.mu.Lock()
 	t, closing := h.turns[turn], h.closing
 	h.mu.Unlock()
@@ -121,7 +136,7 @@ func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
 	record, err := h.cfg.Store.Turn(ctx, tenant, turn)
 	if err == nil {
 		c := &conversation{tenant: tenant, agent: record.Agent, thread: record.Thread}
-		return h.attach(ctx, c, turn, record.Event)
+		return h.attach(ctx, c, turn, record.Event, isNew)
 	}
 	if memgpt.CodeOf(err) != memgpt.CodeNotFound {
 		return nil, err
@@ -133,21 +148,21 @@ func (h *Host) Attach(ctx context.Context, tenant, turn string) (*Turn, error) {
 	for _, e := range events {
 		if e.Turn == turn {
 			c := &conversation{tenant: tenant, agent: e.Agent, thread: e.Thread}
-			return h.attach(ctx, c, turn, e.ID)
+			return h.attach(ctx, c, turn, e.ID, isNew)
 		}
 	}
 	return nil, memgpt.Errorf(memgpt.CodeNotFound, "find turn %s", turn)
 }
 
 // attach returns a hold on a turn of which conversation and event are known.
-func (h *Host) attach(ctx context.Context, of *conversation, turn, event string) (*Turn, error) {
+func (h *Host) attach(ctx context.Context, of *conversation, turn, event string, isNew bool) (*Turn, error) {
 	t, known, err := h.find(of, turn, event)
 	if known || err != nil {
 		return t, err
 	}
 	record, err := h.cfg.Store.Turn(ctx, of.tenant, turn)
 	if err == nil && isOver(record) {
-		err = h.replay(ctx, t, record)
+		err = h.replay(ctx, t, record, isNew)
 	} else if err == nil || memgpt.CodeOf(err) == memgpt.CodeNotFound {
 		err = nil
 		h.awaitElsewhere(t)

@@ -191,6 +191,7 @@ func (h *Host) wakeFor(events []memgpt.Event) {
 		c := h.conversation(e.Tenant, e.Agent, e.Thread)
 		if inHand := h.turns[e.Turn] != nil && h.elsewhere[e.Turn] == nil; !inHand && c.last != e.Turn {
 			c.wanted = true
+			h.notice(c, &e)
 			h.wake(c)
 		}
 		h.forget(c)
@@ -223,7 +224,7 @@ func (h *Host) settleElsewhere(ctx context.Context) error {
 			continue
 		}
 		if err == nil {
-			err = h.replay(ctx, t, record)
+			err = h.replay(ctx, t, record, true)
 		}
 		if err != nil {
 			return err
@@ -243,31 +244,73 @@ func isOver(t memgpt.Turn) bool {
 // replayed bounds how far back the entries of an ended turn are looked for.
 const replayed = 500
 
-// replay finishes a turn that this host did not run, with the updates that its entries tell of.
-func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn) error {
+// replay finishes a turn that this host did not run, with the updates that its entries tell of. Where it is new, watchers
+// of the conversation are told too.
+func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn, isNew bool) error {
+	publish := func(u memgpt.Update) {
+		if isNew {
+			h.emit(t, u)
+		} else {
+			t.publish(u)
+		}
+	}
 	entries, err := h.cfg.Store.Entries(ctx, store.EntryRange{Tenant: record.Tenant, Thread: record.Thread, Limit: replayed, Last: true})
 	if err != nil {
 		return err
 	}
-	if !h.claim(t) {
-		return nil
+	entries = between(entries, record.ID)
+	steered, err := h.steeredInto(ctx, record, entries)
+	if err != nil || !h.claim(t) {
+		return err
 	}
 	known := t.logged()
-	t.publish(memgpt.TurnStarted{Turn: record})
+	publish(memgpt.TurnStarted{Turn: record})
 	for _, e := range entries {
+		if in, ok := steered[e.Turn]; ok && !known[in.ID] {
+			publish(memgpt.TookIn{Turn: in})
+			known[in.ID] = true
+		}
 		if e.Turn != record.ID || known[e.ID] {
 			continue
 		}
-		t.publish(memgpt.StepCommitted{Step: e.Step, Entries: []memgpt.Entry{e}})
+		publish(memgpt.StepCommitted{Step: e.Step, Entries: []memgpt.Entry{e}})
 		for _, call := range e.Message.Calls() {
 			if text, ok := call.Spoken(); ok {
-				t.publish(memgpt.Spoke{Step: e.Step, Text: text})
+				publish(memgpt.Spoke{Step: e.Step, Text: text})
 			}
 		}
 	}
-	t.publish(memgpt.TurnEnded{Turn: record})
+	publish(memgpt.TurnEnded{Turn: record})
 	h.finish(t, record, nil)
 	return nil
+}
+
+// between returns the entries from a turn's first to its last.
+func between(entries []memgpt.Entry, turn string) []memgpt.Entry {
+	first, end := len(entries), 0
+	for i := range entries {
+		if entries[i].Turn == turn {
+			first, end = min(first, i), i+1
+		}
+	}
+	return entries[min(first, end):end]
+}
+
+// steeredInto returns, by ID, the turns among whose entries a turn's are that it took in.
+func (h *Host) steeredInto(ctx context.Context, into memgpt.Turn, entries []memgpt.Entry) (map[string]memgpt.Turn, error) {
+	turns := map[string]memgpt.Turn{}
+	for i := range entries {
+		if entries[i].Turn == into.ID {
+			continue
+		}
+		in, err := h.cfg.Store.Turn(ctx, into.Tenant, entries[i].Turn)
+		if err == nil && in.Into == into.ID {
+			turns[in.ID] = in
+		} else if err != nil && memgpt.CodeOf(err) != memgpt.CodeNotFound {
+			return nil, err
+		}
+	}
+	return turns, nil
 }
 
 // claim reports whether the caller is the one to finish a turn that ended elsewhere: this host doesn't run it.

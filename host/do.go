@@ -78,7 +78,7 @@ func (h *Host) runAlone(ctx context.Context, c *conversation, j *job, w *memgpt.
 	own, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	k := h.keepAlive(own, w.Lease, cancel)
+	k := h.keepAlive(own, w.Lease, cancel, func(int) {})
 	w.Turn, w.Ends = memgpt.Turn{}, k.ends
 	w.More = func() bool { return true }
 	err := h.guard(func() error { return j.do(own, w) })

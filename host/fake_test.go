@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,6 +32,7 @@ type memory struct {
 	commits []*store.Commit
 	outside memgpt.Outside
 	fail    func(*store.Commit) error
+	reads   int // of the inbox
 }
 
 func newMemory() *memory {
@@ -74,7 +76,22 @@ func (m *memory) Commit(ctx context.Context, c *store.Commit) (store.Committed, 
 		m.putEvent(e)
 	}
 	m.events = slices.DeleteFunc(m.events, func(e memgpt.Event) bool { return slices.Contains(c.Consume, e.ID) })
+	done.Pending = m.pending(c, done)
 	return done, nil
+}
+
+// pending counts the due events of the thread under whose lease a commit is.
+func (m *memory) pending(c *store.Commit, done store.Committed) (n int) {
+	lease := done.Lease
+	if c.Lease != nil && !c.Release {
+		lease = c.Lease
+	}
+	for _, e := range m.events {
+		if lease != nil && e.Thread == lease.Thread && !e.Due.After(c.Now) {
+			n++
+		}
+	}
+	return n
 }
 
 func (m *memory) check(c *store.Commit) error {
@@ -211,11 +228,15 @@ func (m *memory) Entries(_ context.Context, q store.EntryRange) (all []memgpt.En
 func (m *memory) Events(_ context.Context, q store.EventRange) (all []memgpt.Event, _ error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.reads++
 	for _, e := range m.events {
 		if (q.AllTenants || q.Tenant == e.Tenant) && (q.Thread == "" || q.Thread == e.Thread) && (q.Until.IsZero() || !e.Due.After(q.Until)) {
 			all = append(all, e)
 		}
 	}
+	slices.SortStableFunc(all, func(a, b memgpt.Event) int {
+		return cmp.Or(cmp.Compare(store.Class(&a), store.Class(&b)), cmp.Compare(a.Order, b.Order))
+	})
 	if q.Limit > 0 && len(all) > q.Limit {
 		all = all[:q.Limit]
 	}

@@ -20,8 +20,8 @@ import (
 // last commit consumes the event and ends the lease unless Work.More says that another event waits, which is asked once,
 // while that commit is made. It returns an error where it could not commit; then the event stays pending.
 //
-// A context that ended with a cause of code memgpt.CodeCancelled asks for a turn that is committed as cancelled; with any
-// other cause, for the return of an error at the next clean point.
+// A context that ended with a cause of code memgpt.CodeCancelled or memgpt.CodeReplaced asks for a turn that is committed as
+// cancelled; with any other cause, for the return of an error at the next clean point.
 type Runner interface {
 	Run(ctx context.Context, w *memgpt.Work) error
 }
@@ -53,6 +53,7 @@ type Config struct {
 	MaxRunning int           // conversations that run at once; 0 is no bound
 	Cached     int           // idle conversations whose state is kept in memory; 0 is 256, negative is none
 	Buffer     int           // updates by which a reader may lag before it is cut off; 0 is 1,024
+	CutAfter   time.Duration // age at which a model's call is cut off for an event that its turn is to take in; 0 is 30 s, negative is never
 	Retries    int           // attempts after a failure of the store before a turn is given up for now; 0 is 5
 	Report     func(error)   // receives failures that no caller waits for; must not block; nil drops them
 }
@@ -93,6 +94,7 @@ func New(cfg Config) (*Host, error) {
 	cfg.LeaseTTL = orDefault(cfg.LeaseTTL, defaultTTL)
 	cfg.Poll = orDefault(cfg.Poll, defaultPoll)
 	cfg.Cached = orDefault(cfg.Cached, defaultCached)
+	cfg.CutAfter = orDefault(cfg.CutAfter, defaultCutAfter)
 	cfg.Buffer = orDefault(cfg.Buffer, defaultBuffer)
 	cfg.Retries = orDefault(cfg.Retries, defaultRetries)
 	return &Host{

@@ -13,6 +13,7 @@ import (
 type keeper struct {
 	h    *Host
 	lost context.CancelCauseFunc // ends the turn's context
+	due  func(int)               // takes store.Committed.Pending of each renewal
 
 	mu      sync.Mutex // held in a renewal, so that rest waits for it
 	lease   memgpt.Lease
@@ -22,9 +23,9 @@ type keeper struct {
 }
 
 // keepAlive begins to renew a lease at a third of its time. If that fails to its end, or another has taken it, lost is
-// called with a cause of code memgpt.CodeLeaseLost.
-func (h *Host) keepAlive(ctx context.Context, lease memgpt.Lease, lost context.CancelCauseFunc) *keeper {
-	k := &keeper{h: h, lost: lost, lease: lease}
+// called with a cause of code memgpt.CodeLeaseLost. due is told how many events wait.
+func (h *Host) keepAlive(ctx context.Context, lease memgpt.Lease, lost context.CancelCauseFunc, due func(int)) *keeper {
+	k := &keeper{h: h, lost: lost, due: due, lease: lease}
 	ctx = context.WithoutCancel(ctx) // a cancelled turn needs its lease for its last commit
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,11 +47,12 @@ func (k *keeper) renew(ctx context.Context) {
 	now := k.h.cfg.Now()
 	next := k.lease
 	next.Until = now.Add(k.h.cfg.LeaseTTL)
-	_, err := k.h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: &next})
+	done, err := k.h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: &next})
 	again := k.h.cfg.LeaseTTL / 3
 	switch {
 	case err == nil:
 		k.lease = next
+		k.due(done.Pending)
 	case memgpt.CodeOf(err) == memgpt.CodeLeaseLost:
 		k.fail(err)
 		return

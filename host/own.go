@@ -27,6 +27,7 @@ type conversation struct {
 	version   int64         // of the thread when the lease was taken; 0 is not known
 	releasing bool          // the turn's last commit is giving the lease back
 	fresh     *fresh        // the only due event when the lease was taken, so that the inbox needn't be read
+	accepted  int           // events that came since the inbox was looked at
 
 	current   *Turn           // being run
 	last      string          // ID of the turn that ended last
@@ -34,6 +35,7 @@ type conversation struct {
 	cancel    context.CancelCauseFunc
 	stop      context.CancelCauseFunc
 	served    int // turns and jobs since the owner began
+	arrivals  arrivals
 
 	retryAt time.Time // not to be tried before, where it is in Host.parked
 	foreign bool      // why it is not: another holds the lease
@@ -48,10 +50,11 @@ type conversation struct {
 
 func (c *conversation) key() convKey { return convKey{c.tenant, c.thread} }
 
-// fresh is an event that runs at once after the commit that took it in and gave the lease.
+// fresh is the event to be run next; conversation.fresh one that runs at once after the commit that took it in.
 type fresh struct {
-	event  memgpt.Event
-	shared int64 // store.Committed.Shared of that commit
+	event    memgpt.Event
+	shared   int64 // store.Committed.Shared of that commit
+	replaced bool  // another event takes its place
 }
 
 // take keeps a lease that a commit gave. Callers hold Host.mu.

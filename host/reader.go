@@ -82,7 +82,9 @@ func (r *reader) each(ctx context.Context, yield func(memgpt.Update) bool) {
 }
 
 // Watch yields the updates of all turns of a conversation that this host runs from the call on, until ctx ends, the host
-// closes, or the reader lags too far (WarnCutOff). Each turn's updates stand between its TurnStarted and TurnEnded.
+// closes, or the reader lags too far (WarnCutOff). Each turn's updates stand between its TurnStarted and TurnEnded; a turn
+// that another took in has none but memgpt.TookIn. Of turns of other processes those are told, at their end, that
+// somebody awaits here.
 // The reader is there when Watch returns; its iterator must be run, once.
 func (h *Host) Watch(ctx context.Context, tenant, thread string) iter.Seq[memgpt.Update] {
 	key, r := convKey{tenant, thread}, newReader(h.cfg.Buffer)

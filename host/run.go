@@ -43,7 +43,7 @@ func (h *Host) runEvent(ctx context.Context, c *conversation) {
 		h.trouble(ctx, c, nil, err)
 		return
 	}
-	if t := h.adopt(c, event.event); t != nil {
+	if t := h.adopt(c, event); t != nil {
 		h.trouble(ctx, c, t, h.runTurn(ctx, c, t, w))
 	}
 }
@@ -75,10 +75,10 @@ func (h *Host) watchElsewhere(c *conversation) {
 // pick reads which event is to be handled next, and notes whether another follows.
 func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 	h.mu.Lock()
-	withdrawn, known := len(c.withdrawn), c.fresh
-	c.fresh = nil
+	withdrawn, known, alone := len(c.withdrawn), c.fresh, c.accepted < 2
+	c.fresh, c.accepted = nil, 0
 	h.mu.Unlock()
-	if known != nil && withdrawn == 0 {
+	if known != nil && withdrawn == 0 && alone {
 		return *known, true, nil
 	}
 	events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn})
@@ -88,6 +88,7 @@ func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var first *memgpt.Event
+	replaced := false
 	for i, e := range events {
 		switch {
 		case c.withdrawn[e.Turn]:
@@ -95,12 +96,13 @@ func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 			first = &events[i]
 		default:
 			c.wanted = true
+			replaced = replaced || store.DeliveryOf(&events[i]) == memgpt.DeliverReplace
 		}
 	}
 	if first == nil {
 		return fresh{}, false, nil
 	}
-	return fresh{event: *first}, true, nil
+	return fresh{event: *first, replaced: replaced}, true, nil
 }
 
 // prepare brings the conversation's state up to date and makes the work of one event.
@@ -112,7 +114,7 @@ func (h *Host) prepare(ctx context.Context, c *conversation, f fresh) (*memgpt.W
 	}
 	turn := memgpt.Turn{ID: event.Turn, Tenant: event.Tenant, Agent: event.Agent, Thread: event.Thread, Event: event.ID,
 		Type: event.Type, State: memgpt.TurnRunning, Started: h.cfg.Now()}
-	if event.Step > 0 {
+	if event.Begun || event.Step > 0 {
 		before, err := h.cfg.Store.Turn(ctx, event.Tenant, event.Turn)
 		switch {
 		case err == nil:
@@ -147,7 +149,8 @@ func (h *Host) load(ctx context.Context, c *conversation, shared int64) (*memgpt
 }
 
 // adopt makes an event the one being run. It returns nil where its turn was withdrawn meanwhile.
-func (h *Host) adopt(c *conversation, event memgpt.Event) *Turn {
+func (h *Host) adopt(c *conversation, f fresh) *Turn {
+	event := f.event
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.withdrawn[event.Turn] {
@@ -160,7 +163,7 @@ func (h *Host) adopt(c *conversation, event memgpt.Event) *Turn {
 		h.enlist(t)
 	}
 	delete(h.elsewhere, t.ID)
-	c.current = t
+	c.current, c.arrivals, t.replaced = t, arrivals{}, f.replaced
 	return t
 }
 
@@ -169,9 +172,10 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *memgpt.
 	h.emit(t, memgpt.TurnStarted{Turn: w.Turn})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	k := h.keepAlive(ctx, w.Lease, cancel)
+	k := h.keepAlive(ctx, w.Lease, cancel, func(due int) { h.peek(ctx, c, due) })
 	w.Emit, w.Ends = func(u memgpt.Update) { h.told(t, k, u) }, k.ends
 	w.More = func() bool { return h.more(c, k) }
+	h.steering(c, w)
 	h.allowCancel(c, t, cancel)
 	err := h.guard(func() error { return h.cfg.Kernel.Run(ctx, w) })
 	if err == nil {
@@ -199,8 +203,11 @@ func (h *Host) allowCancel(c *conversation, t *Turn, cancel context.CancelCauseF
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.cancel = cancel
-	if t.cancelled {
+	switch {
+	case t.cancelled:
 		cancel(ErrCancelled)
+	case t.replaced:
+		cancel(ErrReplaced)
 	}
 }
 
@@ -276,6 +283,9 @@ func (h *Host) told(t *Turn, k *keeper, u memgpt.Update) {
 	end, ok := u.(memgpt.TurnEnded)
 	if !ok {
 		h.emit(t, u)
+		if in, ok := u.(memgpt.TookIn); ok {
+			h.tookIn(in.Turn)
+		}
 		return
 	}
 	h.mu.Lock()

@@ -18,10 +18,14 @@ type Message struct {
 	Message memgpt.Message   // Role and Origin may be left empty: they follow from Type
 	Key     string           // idempotency key within the thread; "" is none
 	Due     time.Time        // not before; zero is now
+	// Delivery says what becomes of it while another turn of the conversation runs; "" is as for memgpt.Event.
+	Delivery memgpt.Delivery
 }
 
-// Send takes a message into the inbox and returns once that is durable, in one commit. The turn runs when those before it
-// in its conversation have ended. A Key that is known gives the earlier event's turn and takes nothing in. An empty
+// Send takes a message into the inbox and returns once that is durable, in one commit. A turn of the conversation that
+// runs takes it in, is waited for or is ended for it, as Delivery says; a message that was taken in has a turn that ends
+// with memgpt.StopSteered, and Follow goes on with the one that took it in. What has a turn of its own runs in the order
+// of the inbox (store.Class). A Key that is known gives the earlier event's turn and takes nothing in. An empty
 // message is refused with memgpt.CodeInvalid.
 func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
 	event, err := h.Event(m)
@@ -44,7 +48,7 @@ func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
 	case err != nil:
 		return nil, memgpt.Errorf(memgpt.CodeOf(err), "take a message in: %w", err)
 	case !taken:
-		return h.attach(ctx, c, done.Duplicate[0].Turn, done.Duplicate[0].ID)
+		return h.attach(ctx, c, done.Duplicate[0].Turn, done.Duplicate[0].ID, false)
 	}
 	return t, nil
 }
@@ -68,7 +72,13 @@ func (h *Host) Event(m Message) (memgpt.Event, error) {
 	now := h.cfg.Now()
 	e := memgpt.Event{
 		ID: h.cfg.NewID("event"), Turn: h.cfg.NewID("turn"), Tenant: m.Tenant, Agent: m.Agent, Thread: m.Thread,
-		Type: orDefault(m.Type, memgpt.EventUser), Key: memgpt.CleanText(m.Key), Due: m.Due, Created: now,
+		Type: orDefault(m.Type, memgpt.EventUser), Key: memgpt.CleanText(m.Key), Due: m.Due, Created: now, Delivery: m.Delivery,
+	}
+	switch m.Delivery {
+	case "", memgpt.DeliverSteer, memgpt.DeliverQueue, memgpt.DeliverReplace:
+	default:
+		return memgpt.Event{}, memgpt.Errorf(memgpt.CodeInvalid, "take a message in: there is no delivery %q; it is %s, %s or %s",
+			m.Delivery, memgpt.DeliverSteer, memgpt.DeliverQueue, memgpt.DeliverReplace)
 	}
 	if e.Due.IsZero() {
 		e.Due = now
@@ -148,8 +158,11 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		h.drop(t)
 	}
 	c.take(done.Lease, done.Thread)
+	if s.taken && !later {
+		c.accepted++
+	}
 	if s.taken && !later && done.Pending == 1 && c.lease == done.Lease {
-		c.fresh = &fresh{e, done.Shared}
+		c.fresh = &fresh{event: e, shared: done.Shared}
 	}
 	switch {
 	case s.taken && later:
@@ -162,6 +175,9 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		h.park(c, h.retryTime(c))
 	case s.taken || done.Lease != nil: // with the lease of a known Key's conversation: its event may still wait
 		c.wanted = true
+	}
+	if s.taken && !later {
+		h.notice(c, &e)
 	}
 	h.wake(c)
 	if h.closing && !c.running && c.lease != nil {

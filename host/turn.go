@@ -26,7 +26,8 @@ type Turn struct {
 	done   chan struct{}
 	due    time.Time // where the event is for later; zero is now
 
-	cancelled bool // guarded by Host.mu, as is claimed
+	cancelled bool // guarded by Host.mu, as are the next two
+	replaced  bool // another event takes its place
 	claimed   bool // somebody finishes it with what the store tells
 
 	mu      sync.Mutex
@@ -162,16 +163,19 @@ func (t *Turn) discard(reason string) (memgpt.StepDiscarded, bool) {
 	return memgpt.StepDiscarded{Step: last.Step, Reason: reason}, true
 }
 
-// logged returns the IDs of the entries that updates have told of.
+// logged returns the IDs of the entries, and of the turns taken in, that updates have told of.
 func (t *Turn) logged() map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ids := map[string]bool{}
 	for _, u := range t.log {
-		if step, ok := u.(memgpt.StepCommitted); ok {
-			for _, e := range step.Entries {
+		switch u := u.(type) {
+		case memgpt.StepCommitted:
+			for _, e := range u.Entries {
 				ids[e.ID] = true
 			}
+		case memgpt.TookIn:
+			ids[u.Turn.ID] = true
 		}
 	}
 	return ids

@@ -99,7 +99,7 @@ func (r *run) prose(text string, cut bool) ([]call, string) {
 func (r *run) textPart(text string, calls []call) memgpt.Text {
 	said := r.st.Agent.Protocol == memgpt.ProtocolNative && !r.extra
 	if r.st.Agent.Protocol != memgpt.ProtocolNative {
-		said = len(calls) == 0 && r.userTurn() && r.turn.Spoke == 0
+		said = len(calls) == 0 && r.userTurn() && !r.spoke()
 	}
 	for i := range calls {
 		if spoken, ok := calls[i].Spoken(); ok && strings.TrimSpace(spoken) == strings.TrimSpace(text) {

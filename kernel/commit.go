@@ -19,7 +19,7 @@ func (p *changes) clone() changes {
 	c.entries, c.edits = slices.Clone(p.entries), slices.Clone(p.edits)
 	c.passages, c.docs, c.dead = slices.Clone(p.passages), slices.Clone(p.docs), slices.Clone(p.dead)
 	c.spoken, c.flushed = slices.Clone(p.spoken), slices.Clone(p.flushed)
-	c.blocks = maps.Clone(p.blocks)
+	c.blocks, c.taken = maps.Clone(p.blocks), slices.Clone(p.taken)
 	return c
 }
 
@@ -34,8 +34,9 @@ func (r *run) commit(ctx context.Context, decide func()) error {
 	for try := 0; ; try++ {
 		decide()
 		c := r.build()
-		_, err := r.k.cfg.Store.Commit(ctx, c)
+		done, err := r.k.cfg.Store.Commit(ctx, c)
 		if err == nil {
+			r.due = done.Pending
 			r.committed(c)
 			return nil
 		}
@@ -52,9 +53,7 @@ func (r *run) commit(ctx context.Context, decide func()) error {
 func (r *run) build() *store.Commit {
 	now := r.k.cfg.Now()
 	r.turn.Steps = r.step
-	if th := &r.st.Thread; r.userTurn() && th.Seen.Before(r.w.Event.Created) {
-		th.Seen = r.w.Event.Created
-	}
+	r.see(&r.w.Event, now)
 	lease := r.w.Lease
 	lease.Until = now.Add(r.w.TTL)
 	c := &store.Commit{Now: now, Lease: &lease, Threads: []memgpt.Thread{r.st.Thread}, Entries: r.pend.entries,
@@ -75,14 +74,26 @@ func (r *run) build() *store.Commit {
 		r.addSearchRecord(c)
 	default:
 		e := r.w.Event
-		e.Turn, e.Step = r.turn.ID, r.step
+		e.Turn, e.Step, e.Begun = r.turn.ID, r.step, true
 		c.Events = []memgpt.Event{e}
+	}
+	for i := range r.pend.taken {
+		r.see(&r.pend.taken[i], now)
+		c.Consume = append(c.Consume, r.pend.taken[i].ID)
 	}
 	turn := r.turn
 	turn.Spoke += len(r.pend.spoken)
-	c.Turns = []memgpt.Turn{turn}
+	c.Turns = append(r.pend.steered(turn.ID, now), turn)
 	c.Release = r.done && (r.settled || !r.flushLater()) && !r.more()
 	return c
+}
+
+// see notes when a user was last here. A time that lies ahead is a clock's that was wrong.
+func (r *run) see(e *memgpt.Event, now time.Time) {
+	th := &r.st.Thread
+	if user := e.Type == memgpt.EventUser || e.Type == memgpt.EventLogin; user && (th.Seen.Before(e.Created) || th.Seen.After(now)) {
+		th.Seen = e.Created
+	}
 }
 
 // committed takes over what a commit made durable and tells of it.
@@ -97,12 +108,15 @@ func (r *run) committed(c *store.Commit) {
 		r.w.Event = c.Events[0]
 	}
 	r.turn.Spoke += len(r.pend.spoken)
-	r.settled, r.released = r.settled || len(c.Consume) > 0, c.Release
+	r.settled, r.released = r.settled || slices.Contains(c.Consume, r.w.Event.ID), c.Release
 	r.w.Turn, r.w.State = r.turn, r.st
 	r.w.Lease.Until = c.Lease.Until
 	done := r.pend
 	r.segment, r.before = r.segment[:0], r.st.Thread.Head
 	r.begin()
+	for _, t := range done.steered(r.turn.ID, c.Now) {
+		r.emit(memgpt.TookIn{Turn: t})
+	}
 	r.emit(memgpt.StepCommitted{Step: r.step, Entries: done.entries, Usage: r.turn.Usage, Context: tokens(r.last.total, r.factor())})
 	for _, f := range done.flushed {
 		r.emit(f)
@@ -162,7 +176,7 @@ func (k *Kernel) entryDoc(e *memgpt.Entry, text string, zone *time.Location) sto
 // redo reads the conversation anew and does again what the last commit was refused for: it puts the entries back and runs
 // the calls again that ran on the working copy.
 func (r *run) redo(ctx context.Context) error {
-	entries, head, alerted := r.pend.entries, r.st.Thread.Head, r.st.Thread.Alerted
+	entries, taken, head, alerted := r.pend.entries, r.pend.taken, r.st.Thread.Head, r.st.Thread.Alerted
 	if len(r.segment) > 0 { // its calls evict again what they evicted
 		head = r.before
 	}
@@ -179,7 +193,7 @@ func (r *run) redo(ctx context.Context) error {
 		n++
 	}
 	r.leave(n)
-	r.st.Thread.Alerted, r.st.Thread.Open = alerted, open
+	r.st.Thread.Alerted, r.st.Thread.Open, r.pend.taken = alerted, open, taken
 	for _, e := range entries {
 		if res, ok := e.Message.Result(); !ok || !r.ranInSegment(res.CallID) {
 			r.append(e)
@@ -251,7 +265,7 @@ func (r *run) close(ctx context.Context, notice string) error {
 	r.calls, r.segment, r.text = nil, nil, ""
 	r.answerOpenCalls()
 	if !r.takenIn() {
-		r.append(r.eventEntry())
+		r.append(r.entryOf(&r.w.Event))
 	}
 	r.append(r.notice(notice))
 	r.done = true

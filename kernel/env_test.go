@@ -34,6 +34,7 @@ type env struct {
 	lease  *memgpt.Lease
 	seen   []memgpt.Update
 	config kernel.Config
+	arrive func(*memgpt.Work) // lets the kernel ask for what arrives; nil is never
 }
 
 type options struct {
@@ -143,6 +144,9 @@ func (e *env) handle(ctx context.Context, ev memgpt.Event) (memgpt.Turn, error) 
 		w.Turn = turn
 	} else if memgpt.CodeOf(err) != memgpt.CodeNotFound {
 		return memgpt.Turn{}, err
+	}
+	if e.arrive != nil {
+		e.arrive(w)
 	}
 	err = e.kernel.Run(ctx, w)
 	e.state = w.State

@@ -173,7 +173,7 @@ func (r *run) heartbeat() {
 
 // wanted reports whether the step asks for another one.
 func (r *run) wanted() bool {
-	more, spoke, yields, forgot := false, r.turn.Spoke+len(r.pend.spoken) > 0, false, false
+	more, yields, forgot := false, false, false
 	native := r.st.Agent.Protocol == memgpt.ProtocolNative
 	for i := range r.calls {
 		c := &r.calls[i]
@@ -188,13 +188,12 @@ func (r *run) wanted() bool {
 	if yields {
 		return false
 	}
-	return more || forgot && r.userTurn() && !spoke // a model that forgot the flag and has not answered yet
+	return more || forgot && r.userTurn() && !r.spoke() // a model that forgot the flag and has not answered yet
 }
 
 func (r *run) reason() memgpt.StopReason {
-	spoke := r.turn.Spoke+len(r.pend.spoken) > 0
 	switch {
-	case r.userTurn() && !spoke:
+	case r.userTurn() && !r.spoke():
 		return memgpt.StopSilent
 	case len(r.calls) == 0 && len(r.pend.spoken) == 0:
 		return memgpt.StopMonologue

@@ -19,9 +19,16 @@ const (
 func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Response, error) {
 	for {
 		counted := r.last.total
-		reply, err := r.model.Generate(ctx, req, r.streamer())
+		reply, cut, err := r.ask(ctx, req)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
+		}
+		if cut {
+			if err := r.askAnew(ctx); err != nil {
+				return nil, err
+			}
+			req = r.compile()
+			continue
 		}
 		if err == nil {
 			r.account(counted, reply)

@@ -91,6 +91,9 @@ func (k *Kernel) Run(ctx context.Context, w *memgpt.Work) error {
 	}
 	r.handOver(ctx)
 	for !r.ended() {
+		if err := r.border(ctx); err != nil {
+			return r.fail(ctx, err)
+		}
 		if err := r.makeRoom(ctx); err != nil {
 			return r.fail(ctx, err)
 		}

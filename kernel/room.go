@@ -180,7 +180,7 @@ func (r *run) alert() {
 
 func (r *run) raise(text string) {
 	at := len(r.st.Queue)
-	if at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
+	for at > 0 && r.isFreshEvent(&r.st.Queue[at-1]) {
 		at--
 	}
 	if len(r.pend.entries) > 0 && withHanded(r.st.Queue, at) {
@@ -189,9 +189,9 @@ func (r *run) raise(text string) {
 	r.insert(at, r.systemEntry(memgpt.EventAlert, text))
 }
 
-// isFreshEvent reports whether an entry is the turn's event, not committed yet.
+// isFreshEvent reports whether an entry is the turn's event, or one that it takes in, not committed yet.
 func (r *run) isFreshEvent(e *memgpt.Entry) bool {
-	return len(r.pend.entries) > 0 && e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type
+	return e.Seq >= r.w.State.Thread.Next && e.Step == 0 && e.Message.Role != memgpt.RoleTool
 }
 
 func (r *run) alertText(count int, leaving []memgpt.Entry, when string) string {

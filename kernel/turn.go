@@ -50,11 +50,15 @@ type run struct {
 	retries  retries
 	handing  handing // see handOver
 
+	due   int  // store.Committed.Pending of the last commit; -1 before the first
+	asked bool // a user's message was taken in on the way
+	heard int  // turn.Spoke when the newest was
+
 	moreAsked, moreWaits bool // see more
 }
 
 // retries counts what is tried again in one turn.
-type retries struct{ overflow, empty, cut int }
+type retries struct{ overflow, empty, cut, cutOff int }
 
 // changes is what a step's commit holds beside thread and turn.
 type changes struct {
@@ -66,11 +70,12 @@ type changes struct {
 	dead     []store.DocRef
 	spoken   []string
 	flushed  []memgpt.Flushed
+	taken    []memgpt.Event // that arrived and stand among entries
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
 func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
-	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step}
+	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step, due: -1}
 	if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
 	}
@@ -81,8 +86,9 @@ func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
 	}
 	r.answerOpenCalls()
 	if !r.takenIn() {
-		r.append(r.eventEntry())
+		r.append(r.entryOf(&r.w.Event))
 	}
+	r.rejoin()
 	return r, nil
 }
 
@@ -141,17 +147,18 @@ func (r *run) takenIn() bool {
 	own := func(e memgpt.Entry) bool {
 		return e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type
 	}
-	return r.w.Event.Step > 0 || slices.ContainsFunc(r.st.Queue, own) || r.st.Asked != nil && own(*r.st.Asked)
+	return r.w.Event.Begun || r.w.Event.Step > 0 || slices.ContainsFunc(r.st.Queue, own) || r.st.Asked != nil && own(*r.st.Asked)
 }
 
-func (r *run) eventEntry() memgpt.Entry {
-	m := r.w.Event.Message
-	m.Type = r.w.Event.Type
+// entryOf returns the entry of an event, as the first of the event's own turn.
+func (r *run) entryOf(ev *memgpt.Event) memgpt.Entry {
+	m := ev.Message
+	m.Type = ev.Type
 	if m.Role == "" {
 		m.Role = memgpt.RoleSystem
 	}
 	e := r.newEntry(m, 0)
-	e.Time = r.w.Event.Created
+	e.Turn, e.Time = ev.Turn, ev.Created
 	return e
 }
 
@@ -200,8 +207,8 @@ func (r *run) answerOpenCalls() {
 
 func (r *run) ended() bool { return r.done }
 
-// userTurn reports whether a user began the turn.
-func (r *run) userTurn() bool { return r.w.Event.Type == memgpt.EventUser }
+// userTurn reports whether a user began the turn or has joined it.
+func (r *run) userTurn() bool { return r.w.Event.Type == memgpt.EventUser || r.asked }
 
 func (r *run) emit(u memgpt.Update) {
 	if r.w.Emit != nil {
@@ -228,9 +235,12 @@ func (r *run) fail(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case memgpt.CodeOf(cause) == memgpt.CodeCancelled:
-		ctx = context.WithoutCancel(ctx)
 		r.turn.State, r.turn.Stop = memgpt.TurnCancelled, memgpt.StopCancelled
-		return r.close(ctx, "The user cancelled what stands above. Do not answer it.")
+		return r.close(context.WithoutCancel(ctx), "The user cancelled what stands above. Do not answer it.")
+	case memgpt.CodeOf(cause) == memgpt.CodeReplaced:
+		r.turn.State, r.turn.Stop = memgpt.TurnCancelled, memgpt.StopReplaced
+		return r.close(context.WithoutCancel(ctx), "This turn was ended for what comes next. Do not answer what stands above"+
+			" unless that asks for it.")
 	case ctx.Err() != nil, !modelFailed(err):
 		return err
 	}

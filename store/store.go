@@ -49,7 +49,7 @@ type Store interface {
 	// PassageKeyed returns the owner's live passage with the key.
 	PassageKeyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, error)
 
-	// Events returns pending events in the order in which they are to be handled.
+	// Events returns pending events in the order in which they are to be handled: by Class, then by arrival.
 	Events(ctx context.Context, q EventRange) ([]memgpt.Event, error)
 	// NextDue returns the time of the earliest pending event of any thread; zero when there is none.
 	NextDue(ctx context.Context) (time.Time, error)
@@ -287,7 +287,7 @@ type DocRef struct{ Tenant, Owner, ID string }
 type Committed struct {
 	Lease     *memgpt.Lease  // the acquired lease; nil when it is another's
 	Thread    int64          // version of the thread of Acquire, so that a cached copy can be judged
-	Pending   int            // due events of the thread of Acquire, those of this commit included; 0 without a lease
+	Pending   int            // due events of the thread of the lease once the commit is made; 0 without a lease
 	Shared    int64          // differs from that of an earlier commit if an agent or a block changed in between, by whomever; 0 tells nothing
 	Duplicate []memgpt.Event // for each event whose Key was known: the earlier event (its ID and Turn)
 }

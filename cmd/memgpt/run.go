@@ -22,7 +22,8 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "run", Short: "send one message and print what the agent says", Args: cobra.NoArgs,
 		Long: "run sends one message, from -m or standard input, and prints what the agent says once it is stored.\n" +
-			"It exits with 0 when the turn ended well. An agent that doesn't exist is made.",
+			"Where the agent works already, also for another process, it takes the message in before its next step, and what it\n" +
+			"says from then on is printed. It exits with 0 when the turn ended well. An agent that doesn't exist is made.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("message") {
 				data, err := io.ReadAll(io.LimitReader(stoppable(cmd.Context(), a.in), maxInput+1))
@@ -71,14 +72,10 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	return a.verdict(record)
 }
 
-// follow prints what happens in a turn and returns how it ended. An error says that this is not known.
+// follow prints what happens for a message, also in a turn that takes it in, and returns how it ended. An error says that
+// this is not known.
 func (a *app) follow(ctx context.Context, turn *host.Turn, asJSON bool) (memgpt.Turn, error) {
-	for u := range turn.Updates(ctx) {
-		if err := a.print(u, asJSON); err != nil {
-			return memgpt.Turn{}, err
-		}
-	}
-	return turn.Wait(ctx)
+	return a.host.Follow(ctx, turn, func(u memgpt.Update) error { return a.print(u, asJSON) })
 }
 
 // print writes one update: what the agent says to standard output, what a person should know to standard error.

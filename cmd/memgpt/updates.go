@@ -19,6 +19,8 @@ func describe(u memgpt.Update) map[string]any {
 			entries = append(entries, lineOf(&u.Entries[i]))
 		}
 		return map[string]any{"update": "step_committed", "step": u.Step, "entries": entries, "usage": u.Usage, "context": u.Context}
+	case memgpt.TookIn:
+		return map[string]any{"update": "took_in", "turn": u.Turn.ID, "into": u.Turn.Into}
 	case memgpt.Spoke:
 		return map[string]any{"update": "spoke", "step": u.Step, "text": u.Text}
 	case memgpt.Pressured:
@@ -28,8 +30,12 @@ func describe(u memgpt.Update) map[string]any {
 	case memgpt.Warned:
 		return map[string]any{"update": "warning", "code": u.Code, "text": u.Text}
 	case memgpt.TurnEnded:
-		return map[string]any{"update": "turn_ended", "turn": u.Turn.ID, "state": u.Turn.State, "stop": u.Turn.Stop,
+		out := map[string]any{"update": "turn_ended", "turn": u.Turn.ID, "state": u.Turn.State, "stop": u.Turn.Stop,
 			"error": u.Turn.Error, "steps": u.Turn.Steps, "usage": u.Turn.Usage, "flags": u.Turn.Flags}
+		if u.Turn.Into != "" {
+			out["into"] = u.Turn.Into
+		}
+		return out
 	}
 	return map[string]any{"update": "unknown"}
 }

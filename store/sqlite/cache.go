@@ -94,6 +94,7 @@ type threadState struct {
 type pendingEvent struct {
 	id, turn, key string
 	no, order     int64
+	due           int64
 }
 
 // maxPending bounds the list of a thread's pending events; where they are more, statements find them.

@@ -11,6 +11,7 @@ func (w *work) apply(c *store.Commit, x *coded) error {
 	for _, f := range []func(*store.Commit, *coded) error{
 		w.applyLease, w.applyAgents, w.applyThreads, w.applyBlocks, w.applyRecords,
 		w.applyPassages, w.applyDocs, w.applyEntries, w.applyDocIDs, w.applyDead, w.applyUnembed, w.applyVectors, w.applyRests, w.applyEvents, w.applyConsume, w.applyTurns, w.applyAcquire,
+		w.applyPending,
 	} {
 		if err := f(c, x); err != nil {
 			return err
@@ -54,15 +55,8 @@ func (w *work) applyAcquire(c *store.Commit, _ *coded) error {
 	t.changed, t.holder, t.until = true, w.s.holder.id, timeValue(l.Until)
 	t.lease++
 	w.out.Lease = &memgpt.Lease{Tenant: l.Tenant, Thread: l.Thread, Number: t.lease, Until: l.Until}
-	lo := rowNo(t.no, 0)
-	r, err := w.c.one(sqlPending, lo, lo|maxPos, -(lo | maxPos), -lo, w.now)
-	if err == nil && r != nil {
-		w.out.Pending = int(r.int(0))
-	}
-	return err
+	return nil
 }
-
-const sqlPending = "SELECT count(*) FROM events WHERE no BETWEEN ? AND ? OR no BETWEEN ? AND ? AND due <= ?"
 
 // free reports whether a lease may be taken: it was released, is over, or its holder died.
 func (w *work) free(t *threadState) bool {

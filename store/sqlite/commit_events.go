@@ -15,9 +15,9 @@ const (
 	sqlEventEnds = `SELECT * FROM (SELECT no, ord FROM events WHERE no BETWEEN ?1 AND ?2 ORDER BY no DESC LIMIT 1)
 		UNION ALL SELECT * FROM (SELECT no, ord FROM events WHERE no BETWEEN -?2 AND -?1 ORDER BY no LIMIT 1)`
 	sqlEventNew   = "INSERT INTO events (no, thread, id, ord, due, key, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	sqlEventSet   = "UPDATE events SET due = ?, key = ?, data = ? WHERE no = ?"
+	sqlEventSet   = "UPDATE events SET ord = ?, due = ?, key = ?, data = ? WHERE no = ?"
 	sqlEventDel   = "DELETE FROM events WHERE no = ?"
-	sqlEventCols  = "SELECT no, id, ord, key, CASE WHEN key IS NULL THEN NULL ELSE data END FROM events WHERE "
+	sqlEventCols  = "SELECT no, id, ord, due, key, CASE WHEN key IS NULL THEN NULL ELSE data END FROM events WHERE "
 	sqlEventList  = sqlEventCols + "no BETWEEN ?1 AND ?2 OR no BETWEEN -?2 AND -?1 LIMIT ?3"
 	sqlEventIn    = sqlEventCols + "(no BETWEEN ?1 AND ?2 OR no BETWEEN -?2 AND -?1) AND id = ?3"
 	sqlEventAt    = sqlEventCols + "no = ? AND id = ?"
@@ -29,11 +29,11 @@ const (
 )
 
 func pendingOf(r row) (pendingEvent, error) {
-	p := pendingEvent{no: r.int(0), id: unpackID(r.blob(1)), order: r.int(2), key: r.text(3)}
-	if r[4] == nil {
+	p := pendingEvent{no: r.int(0), id: unpackID(r.blob(1)), order: r.int(2), due: r.int(3), key: r.text(4)}
+	if r[5] == nil {
 		return p, nil
 	}
-	e, err := decodeEvent(r.text(4))
+	e, err := decodeEvent(r.text(5))
 	p.turn = e.Turn
 	return p, err
 }
@@ -128,9 +128,9 @@ func (w *work) applyEvents(c *store.Commit, x *coded) error {
 }
 
 func (w *work) setEvent(t *threadState, p pendingEvent, e *memgpt.Event, data string) error {
-	p.key, p.turn = e.Key, e.Turn
+	p.key, p.turn, p.due, p.order = e.Key, e.Turn, w.due(e), orderOf(e, arrivalOf(p.order))
 	t.put(p, false)
-	_, err := w.c.exec(sqlEventSet, w.due(e), keyValue(e.Key), data, p.no)
+	_, err := w.c.exec(sqlEventSet, p.order, p.due, keyValue(e.Key), data, p.no)
 	return err
 }
 
@@ -160,26 +160,36 @@ func (w *work) newEvent(t *threadState, e *memgpt.Event, data string) error {
 			return err
 		}
 	}
-	pos, order, err := w.nextEvent(t)
+	pos, arrival, err := w.nextEvent(t)
 	if err != nil {
 		return err
 	}
-	no, due := rowNo(t.no, pos), w.due(e)
+	no, due, order := rowNo(t.no, pos), w.due(e), orderOf(e, arrival)
 	if now, ok := timeValue(w.now).(int64); ok && due > now {
 		no = -no
 	}
 	w.events = append(w.events, eventHint{e.ID, no})
-	t.put(pendingEvent{id: e.ID, turn: e.Turn, key: e.Key, no: no, order: order}, false)
+	t.put(pendingEvent{id: e.ID, turn: e.Turn, key: e.Key, no: no, order: order, due: due}, false)
 	_, err = w.c.exec(sqlEventNew, no, t.no, packID(e.ID), order, due, keyValue(e.Key), data)
 	return err
 }
 
-// nextEvent gives the position of a new event in its thread and its place in the order of acceptance. The order is the
-// time of acceptance in microseconds, moved on where it must be to grow in each thread and in this process: a counter in
-// the file would cost every acceptance another page.
-func (w *work) nextEvent(t *threadState) (pos, order int64, err error) {
-	order = max(w.now.UnixMicro(), w.s.order+1)
-	later := func(no, ord int64) { pos, order = max(pos, posOf(max(no, -no))), max(order, ord+1) }
+// arrivalBits is how many bits of an event's ord say when it arrived; those above are its class, so that ord is its
+// place in the inbox.
+const arrivalBits = 56
+
+func orderOf(e *memgpt.Event, arrival int64) int64 { return store.Class(e)<<arrivalBits | arrival }
+
+func arrivalOf(order int64) int64 { return order & (1<<arrivalBits - 1) }
+
+// nextEvent gives the position of a new event in its thread and its arrival: the time of acceptance in microseconds, moved
+// on where it must be to grow in each thread and in this process: a counter in the file would cost every acceptance
+// another page.
+func (w *work) nextEvent(t *threadState) (pos, arrival int64, err error) {
+	arrival = max(min(w.now.UnixMicro(), 1<<(arrivalBits-1)), w.s.arrival+1)
+	later := func(no, ord int64) {
+		pos, arrival = max(pos, posOf(max(no, -no))), max(arrival, arrivalOf(ord)+1)
+	}
 	if t.listed {
 		for _, p := range t.pending {
 			later(p.no, p.order)
@@ -188,8 +198,8 @@ func (w *work) nextEvent(t *threadState) (pos, order int64, err error) {
 		lo := rowNo(t.no, 0)
 		err = w.c.each(func(r row) error { later(r.int(0), r.int(1)); return nil }, sqlEventEnds, lo, lo|maxPos)
 	}
-	w.s.order = order
-	return pos + 1, order, err
+	w.s.arrival = arrival
+	return pos + 1, arrival, err
 }
 
 // knownKey reports the earlier event with the key, pending or consumed within the last day.
@@ -216,6 +226,41 @@ func (w *work) knownKey(t *threadState, e *memgpt.Event) (bool, error) {
 		ID: unpackID(r.blob(0)), Turn: unpackID(r.blob(1))})
 	return true, nil
 }
+
+// applyPending counts the due events of the thread under whose lease the commit is.
+func (w *work) applyPending(c *store.Commit, _ *coded) error {
+	l := c.Lease
+	if w.out.Lease != nil {
+		l = w.out.Lease
+	}
+	if l == nil || c.Release {
+		return nil
+	}
+	t, err := w.thread(name{l.Tenant, l.Thread})
+	if err != nil || t == nil {
+		return err
+	}
+	if err := w.list(t); err != nil {
+		return err
+	}
+	now, ok := timeValue(w.now).(int64)
+	if !t.listed || !ok {
+		lo := rowNo(t.no, 0)
+		r, err := w.c.one(sqlPending, lo, lo|maxPos, -(lo | maxPos), -lo, w.now)
+		if err == nil && r != nil {
+			w.out.Pending = int(r.int(0))
+		}
+		return err
+	}
+	for i := range t.pending {
+		if t.pending[i].due <= now {
+			w.out.Pending++
+		}
+	}
+	return nil
+}
+
+const sqlPending = "SELECT count(*) FROM events WHERE (no BETWEEN ? AND ? OR no BETWEEN ? AND ?) AND due <= ?"
 
 func (w *work) applyConsume(c *store.Commit, _ *coded) error {
 	for _, id := range c.Consume {

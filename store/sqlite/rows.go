@@ -104,7 +104,10 @@ type eventRow struct {
 	Message memgpt.Message   `json:"-"` // see encoders.event
 	Turn    string           `json:"turn,omitempty"`
 	Step    int              `json:"step,omitempty"`
-	Order   int64            `json:"-"`
+	Begun   bool             `json:"begun,omitempty"`
+
+	Delivery memgpt.Delivery `json:"delivery,omitempty"`
+	Order    int64           `json:"-"`
 }
 
 type turnRow struct {
@@ -116,6 +119,7 @@ type turnRow struct {
 	Type    memgpt.EventType  `json:"type,omitempty"`
 	State   memgpt.TurnState  `json:"state,omitempty"`
 	Stop    memgpt.StopReason `json:"stop,omitempty"`
+	Into    string            `json:"into,omitempty"`
 	Error   string            `json:"error,omitempty"`
 	Steps   int               `json:"steps,omitempty"`
 	Spoke   int               `json:"spoke,omitempty"`

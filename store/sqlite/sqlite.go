@@ -79,11 +79,11 @@ type Store struct {
 	merges  merges
 	backlog backlog
 
-	// Who puts something into token may use writer, rows, order and touched until he takes it out again.
+	// Who puts something into token may use writer, rows, arrival and touched until he takes it out again.
 	token   chan struct{}
 	writer  *conn
 	rows    rows
-	order   int64          // of the newest event
+	arrival int64          // of the newest event
 	touched map[int64]bool // owners whose docs or vectors changed since somebody asked; nil when nobody did
 	queue   queue
 	readers *pool

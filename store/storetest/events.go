@@ -39,6 +39,38 @@ func testEventOrder(e *env) {
 	e.same("event", got[0], late)
 }
 
+// testEventClasses: the inbox is in order of classes, and of arrival within each, also where an event changes its class.
+func testEventClasses(e *env) {
+	_, t := e.agent("", "a1")
+	typed := func(typ memgpt.EventType, d memgpt.Delivery) memgpt.Event {
+		ev := e.event(t, e.now, string(typ)+" "+string(d))
+		ev.Type, ev.Delivery = typ, d
+		return ev
+	}
+	timer, beat, notice := typed(memgpt.EventTimer, ""), typed(memgpt.EventHeartbeat, ""), typed(memgpt.EventNotice, "")
+	alert, user, login := typed(memgpt.EventAlert, ""), typed(memgpt.EventUser, memgpt.DeliverQueue), typed(memgpt.EventLogin, "")
+	agent, second := typed(memgpt.EventAgent, memgpt.DeliverSteer), typed(memgpt.EventUser, "")
+	replace := typed(memgpt.EventNotice, memgpt.DeliverReplace)
+	for _, ev := range []memgpt.Event{timer, agent, beat, notice, alert, user, login, second, replace} {
+		e.commit(&store.Commit{Events: []memgpt.Event{ev}})
+		e.now = e.now.Add(time.Second)
+	}
+	due := store.EventRange{Thread: t.ID, Until: e.now}
+	e.same("inbox", e.events(due), eventIDs(replace, user, login, second, alert, notice, agent, beat, timer))
+	beat.Begun = true
+	timer.Step = 2
+	e.commit(&store.Commit{Events: []memgpt.Event{beat}})
+	e.commit(&store.Commit{Events: []memgpt.Event{timer}})
+	e.same("with two that began", e.events(due), eventIDs(timer, beat, replace, user, login, second, alert, notice, agent))
+	due.Limit = 3
+	e.same("the first three", e.events(due), eventIDs(timer, beat, replace))
+	got := must(e.s.Events(e.ctx, due))(e)
+	for i, want := range []memgpt.Event{timer, beat, replace} {
+		want.Order = got[i].Order
+		e.same("event", got[i], want)
+	}
+}
+
 func testEventRanges(e *env) {
 	a, t := e.agent("", "a1")
 	t2 := e.thread(a, "t-2")
@@ -87,8 +119,12 @@ func testEventReplaced(e *env) {
 	if got := e.commit(&store.Commit{Events: []memgpt.Event{one, two}}); len(got.Duplicate) != 0 {
 		e.Errorf("an event that replaces itself is called a duplicate: %+v", got)
 	}
-	one.Order, two.Order = before[0].Order, before[1].Order
-	e.same("events", must(e.s.Events(e.ctx, store.EventRange{Until: e.now}))(e), []memgpt.Event{one, two})
+	after := must(e.s.Events(e.ctx, store.EventRange{Until: e.now}))(e)
+	if len(after) != 2 || after[0].Order >= before[0].Order {
+		e.Fatalf("a turn that began did not move up in the inbox: %+v, before %+v", after, before)
+	}
+	one.Order, two.Order = after[0].Order, before[1].Order
+	e.same("events", after, []memgpt.Event{one, two})
 	one.Due = e.now.Add(time.Hour)
 	e.commit(&store.Commit{Events: []memgpt.Event{one}, Consume: []string{two.ID}})
 	e.same("events", must(e.s.Events(e.ctx, store.EventRange{}))(e), []memgpt.Event{one})
@@ -310,7 +346,27 @@ func testLeasePending(e *env) {
 	got = take()
 	e.same("both", got.Pending, 2)
 	e.commit(&store.Commit{Lease: got.Lease, Release: true, Consume: []string{one.ID, two.ID}})
-	e.same("none", take().Pending, 0)
+	got = take()
+	e.same("none", got.Pending, 0)
 	e.now = e.now.Add(2 * time.Hour)
-	e.same("the late one", take().Pending, 1)
+	again := take()
+	e.same("the late one", again.Pending, 1)
+	// A commit under the lease tells it too, as it is once the commit is made.
+	held := func(c *store.Commit) int {
+		c.Lease = again.Lease
+		return e.commit(c).Pending
+	}
+	e.same("a renewal", held(&store.Commit{}), 1)
+	e.commit(&store.Commit{Events: []memgpt.Event{e.event(t, e.now, "three"), e.event(t, e.now.Add(time.Hour), "later"), e.event(other, e.now, "elsewhere")}})
+	e.same("another's event", held(&store.Commit{Entries: []memgpt.Entry{e.entry(t, 1, "x")}}), 2)
+	e.same("the late one consumed", held(&store.Commit{Consume: []string{late.ID}}), 1)
+	var many []memgpt.Event
+	for i := range 100 {
+		many = append(many, e.event(t, e.now, fmt.Sprint(i)))
+	}
+	e.same("a hundred more", held(&store.Commit{Events: many}), 101)
+	e.same("all but one of them", held(&store.Commit{Consume: eventIDs(many[1:]...)}), 2)
+	many[0].Due = e.now.Add(time.Hour)
+	e.same("put off", held(&store.Commit{Events: many[:1]}), 1)
+	e.same("released", held(&store.Commit{Release: true}), 0)
 }

@@ -31,7 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"Unicode", testUnicode}, {"Times", testTimes},
 		{"Passages", testPassages}, {"PassageRanges", testPassageRanges}, {"PassageKeys", testPassageKeys},
 		{"Turns", testTurns}, {"Outside", testOutside}, {"OutsideRandom", testOutsideRandom}, {"Sizes", testSizes},
-		{"EventOrder", testEventOrder}, {"EventRanges", testEventRanges}, {"EventReplaced", testEventReplaced},
+		{"EventOrder", testEventOrder}, {"EventClasses", testEventClasses}, {"EventRanges", testEventRanges}, {"EventReplaced", testEventReplaced},
 		{"EventKeys", testEventKeys}, {"EventKeyExpires", testEventKeyExpires}, {"Consume", testConsume},
 		{"NextDue", testNextDue},
 		{"LeaseNumbers", testLeaseNumbers}, {"LeaseGuards", testLeaseGuards}, {"LeaseExpires", testLeaseExpires},
