@@ -6,10 +6,7 @@
 // agent is package kernel, what schedules many is package host.
 package memgpt
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Agent is the identity and configuration of one agent. Its memory (threads, blocks, passages) refers to it by ID.
 type Agent struct {
@@ -335,58 +332,6 @@ type Lease struct {
 	Thread string
 	Number int64
 	Until  time.Time
-}
-
-// State is one conversation as the kernel works on it: what main context is compiled from. The kernel changes a copy and
-// commits it, or throws it away.
-type State struct {
-	Agent  Agent
-	Blocks []Block
-	Thread Thread
-	Queue  []Entry // the thread's entries with Seq > Head, in order
-	Asked  *Entry  // the newest message of a user where it is at or before Head, else nil
-
-	Prefix Prefix // not stored
-}
-
-// Prefix is the compiled system message and its size, kept while neither agent nor blocks change, and the size of the
-// head of the queue, kept while the summary does not.
-type Prefix struct {
-	Made   string // versions of what Text was made from
-	Text   string
-	Tokens int
-
-	Head       string // text of the head of the queue
-	HeadTokens int
-}
-
-// Fork returns a working copy. Its blocks may be replaced without touching the original. The entries of the queue are
-// shared, since the past does not change and ten thousand conversations may wait at once: a fork may append to its queue
-// and change what it appended, one fork at a time.
-func (s *State) Fork() *State {
-	c := *s
-	c.Blocks = append([]Block(nil), s.Blocks...)
-	c.Thread.Open = append([]OpenCall(nil), s.Thread.Open...)
-	return &c
-}
-
-// Work is what a host hands to a kernel: one event of one conversation, under a lease.
-type Work struct {
-	State *State           // brought up to date by each commit; after an error it must be loaded anew
-	Event Event            // the event to handle; its Step says whether its turn had begun before
-	Turn  Turn             // its record, brought up to date by each commit
-	Lease Lease            // names the holder in every commit; renewed by it
-	TTL   time.Duration    // how long a renewed lease lasts
-	More  func() bool      // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
-	Emit  func(Update)     // receives what happens; must not block; nil drops it
-	Ends  func() time.Time // when the lease ends, renewals by others included; nil is Lease.Until
-
-	// Arrived returns the events that the turn is to take in before its next step, in order. Each is consumed by the next
-	// commit. due is store.Committed.Pending of the turn's last commit, -1 before the first. Nil is never any.
-	Arrived func(ctx context.Context, due int) ([]Event, error)
-	// Call opens a call of the model: the context under which it runs, which may end before ctx does to cut the call off
-	// so that what has arrived is taken in, and what is to be called at its end. Nil cuts nothing off.
-	Call func(ctx context.Context) (context.Context, func())
 }
 
 // DocKind is what a searchable text is.

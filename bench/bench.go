@@ -167,7 +167,7 @@ type rig struct {
 }
 
 // rig opens a site with a host whose model is m. ended, where it isn't nil, is told of every turn at its end.
-func (r *runner) rig(ctx context.Context, m memgpt.Model, window int, ended func(*memgpt.Work, error)) (*rig, error) {
+func (r *runner) rig(ctx context.Context, m memgpt.Model, window int, ended func(*store.Work, error)) (*rig, error) {
 	s, err := r.cfg.Open(ctx)
 	if err != nil {
 		return nil, err
@@ -199,10 +199,10 @@ func (r *runner) alone(ctx context.Context, say func() string, measure func(t *t
 // told is a kernel that tells of every turn at its end.
 type told struct {
 	host.Runner
-	ended func(*memgpt.Work, error)
+	ended func(*store.Work, error)
 }
 
-func (t told) Run(ctx context.Context, w *memgpt.Work) error {
+func (t told) Run(ctx context.Context, w *store.Work) error {
 	err := t.Runner.Run(ctx, w)
 	if t.ended != nil {
 		t.ended(w, err)

@@ -458,7 +458,7 @@ func filled(b *testing.B, f func(b *testing.B, r *runner, t *talker)) {
 // BenchmarkCompile measures and compiles the prompt.
 func BenchmarkCompile(b *testing.B) {
 	filled(b, func(b *testing.B, _ *runner, t *talker) {
-		err := t.g.host.Do(b.Context(), "", t.agent.ID, t.th.ID, func(_ context.Context, w *memgpt.Work) error {
+		err := t.g.host.Do(b.Context(), "", t.agent.ID, t.th.ID, func(_ context.Context, w *store.Work) error {
 			for b.Loop() {
 				if _, err := t.g.kernel.Inspect(w.State); err != nil {
 					return err

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"memgpt"
 	"memgpt/kernel"
 	"memgpt/store"
 	"memgpt/tool"
@@ -107,7 +106,7 @@ func (r *runner) fill(ctx context.Context, t *talker, l *lines, n int) (bool, er
 			return false, nil
 		}
 		batch := l.next(min(importLines, n-l.made))
-		err := t.g.host.Do(ctx, "", t.agent.ID, t.th.ID, func(ctx context.Context, w *memgpt.Work) error {
+		err := t.g.host.Do(ctx, "", t.agent.ID, t.th.ID, func(ctx context.Context, w *store.Work) error {
 			done, err := t.g.kernel.Import(ctx, w, batch)
 			if err == nil && done.Added != len(batch) {
 				err = fmt.Errorf("%d of %d lines came in", done.Added, len(batch))
@@ -146,7 +145,7 @@ func (r *runner) at(ctx context.Context, t *talker, n int) error {
 
 // compiles measures how long the prompt of the conversation, as its owner keeps it, takes to compile.
 func (r *runner) compiles(ctx context.Context, t *talker) (took []time.Duration, err error) {
-	err = t.g.host.Do(ctx, "", t.agent.ID, t.th.ID, func(_ context.Context, w *memgpt.Work) error {
+	err = t.g.host.Do(ctx, "", t.agent.ID, t.th.ID, func(_ context.Context, w *store.Work) error {
 		for range r.size.searches {
 			start := r.cfg.Now()
 			if _, err := t.g.kernel.Inspect(w.State); err != nil {

@@ -48,7 +48,7 @@ func (r *runner) wait(ctx context.Context, n int) (err error) {
 	defer func() { err = errors.Join(err, slow.Close()) }()
 	waits, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g, err := r.rig(ctx, slow.Model, waitingWindow, func(w *memgpt.Work, err error) {
+	g, err := r.rig(ctx, slow.Model, waitingWindow, func(w *store.Work, err error) {
 		cancel(errors.Join(fmt.Errorf("a turn ended before all waited: %s %s", w.Turn.State, w.Turn.Error), err))
 	})
 	if err != nil {
@@ -159,10 +159,10 @@ func (r *runner) fitting(k *kernel.Kernel) (talk []string, tokens int, err error
 
 // member makes an agent with a conversation of its own copy of the talk: the user's words and the agent's in turn. The
 // pressure alert of this fill has been raised.
-func (r *runner) member(i int, talk []string) memgpt.State {
+func (r *runner) member(i int, talk []string) store.State {
 	now := r.cfg.Now()
 	name := fmt.Sprint("agent ", i)
-	st := memgpt.State{Agent: memgpt.Agent{ID: r.cfg.NewID("agent"), Name: name, Created: now}}
+	st := store.State{Agent: memgpt.Agent{ID: r.cfg.NewID("agent"), Name: name, Created: now}}
 	for _, b := range host.DefaultBlocks("I am "+name+".", "The user is number "+fmt.Sprint(i)+".") {
 		b.ID = r.cfg.NewID("block")
 		st.Blocks, st.Agent.Blocks = append(st.Blocks, b), append(st.Agent.Blocks, b.ID)

@@ -42,7 +42,7 @@ func (l *loader) ask(ctx context.Context, q *Question) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	w := &memgpt.Work{State: st, TTL: leaseTime, Emit: watch.update}
+	w := &store.Work{State: st, TTL: leaseTime, Emit: watch.update}
 	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: l.asked.ID, Type: memgpt.EventUser,
 		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, q.Text)}
 	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: memgpt.EventUser,

@@ -126,7 +126,7 @@ func (l *loader) importLines(ctx context.Context, clock *clock, id func(string) 
 	if err != nil {
 		return err
 	}
-	_, err = k.Import(ctx, &memgpt.Work{State: st, Lease: *got.Lease, TTL: leaseTime}, l.c.Lines)
+	_, err = k.Import(ctx, &store.Work{State: st, Lease: *got.Lease, TTL: leaseTime}, l.c.Lines)
 	if err != nil {
 		return err
 	}

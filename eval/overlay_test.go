@@ -138,7 +138,7 @@ func twoTurns(t *testing.T, s *Suite, beside bool) ([]*memgpt.Request, string) {
 				t.Fatal(err)
 			}
 		}
-		w := &memgpt.Work{State: st, Event: e, Lease: lease, TTL: time.Hour,
+		w := &store.Work{State: st, Event: e, Lease: lease, TTL: time.Hour,
 			Turn: memgpt.Turn{ID: e.Turn, Agent: e.Agent, Thread: e.Thread, Event: e.ID, Type: e.Type, State: memgpt.TurnQueued}}
 		if err := k.Run(t.Context(), w); err != nil {
 			t.Fatal(err)

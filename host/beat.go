@@ -14,7 +14,7 @@ const timerText = "Timer heartbeat: some time has passed and nobody has written.
 // beat keeps the timer heartbeats of the conversation in hand. An agent that wants them has exactly one pending beside
 // the event in hand, so they never pile up. A heartbeat that comes due too early, since something else happened
 // meanwhile or the model paused them, is put off without asking the model: then beat returns true.
-func (h *Host) beat(ctx context.Context, c *conversation, w *memgpt.Work) (later bool, err error) {
+func (h *Host) beat(ctx context.Context, c *conversation, w *store.Work) (later bool, err error) {
 	every := w.State.Agent.Heartbeat
 	fresh := w.Event.Type == memgpt.EventTimer && w.Event.Step == 0
 	if every <= 0 {
@@ -63,7 +63,7 @@ func (h *Host) beatTime(ctx context.Context, t *memgpt.Thread, every time.Durati
 }
 
 // putOff moves the heartbeat in hand.
-func (h *Host) putOff(ctx context.Context, w *memgpt.Work, due time.Time, err error) error {
+func (h *Host) putOff(ctx context.Context, w *store.Work, due time.Time, err error) error {
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (h *Host) putOff(ctx context.Context, w *memgpt.Work, due time.Time, err er
 }
 
 // dropBeat takes the heartbeat in hand out of the inbox, since the agent wants none any more.
-func (h *Host) dropBeat(ctx context.Context, w *memgpt.Work) error {
+func (h *Host) dropBeat(ctx context.Context, w *store.Work) error {
 	now := h.cfg.Now()
 	turn, lease := w.Turn, w.Lease
 	turn.State, turn.Ended, lease.Until = memgpt.TurnWithdrawn, now, now.Add(h.cfg.LeaseTTL)

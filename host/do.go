@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"memgpt/store"
+
 	"memgpt"
 )
 
@@ -11,7 +13,7 @@ import (
 // work has no event; the function commits under Work.Lease and doesn't end it. Do waits for its turn and for the
 // function's end, and returns its error; a panic becomes an error. ctx ends the wait, and the function's context ends
 // with it.
-func (h *Host) Do(ctx context.Context, tenant, agent, thread string, do func(context.Context, *memgpt.Work) error) error {
+func (h *Host) Do(ctx context.Context, tenant, agent, thread string, do func(context.Context, *store.Work) error) error {
 	j := &job{ctx: ctx, do: do, done: make(chan error, 1)}
 	h.mu.Lock()
 	if h.closing {
@@ -74,7 +76,7 @@ func (h *Host) runJob(ctx context.Context, c *conversation, j *job) {
 	j.done <- h.runAlone(ctx, c, j, w)
 }
 
-func (h *Host) runAlone(ctx context.Context, c *conversation, j *job, w *memgpt.Work) error {
+func (h *Host) runAlone(ctx context.Context, c *conversation, j *job, w *store.Work) error {
 	own, cancel := context.WithCancelCause(j.ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()

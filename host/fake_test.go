@@ -291,17 +291,17 @@ type kernel struct {
 	store store.Store
 	now   func() time.Time
 	newID func(string) string
-	steps int                                             // of a turn; 0 is 1
-	think func(ctx context.Context, w *memgpt.Work) error // the model's and the tools' time; nil is none
+	steps int                                            // of a turn; 0 is 1
+	think func(ctx context.Context, w *store.Work) error // the model's and the tools' time; nil is none
 
 	mu    sync.Mutex
 	busy  map[string]bool
 	order map[string][]string // texts of the events whose turns ended, by thread
 }
 
-func (k *kernel) Run(ctx context.Context, w *memgpt.Work) error { return k.run(ctx, w, k.store) }
+func (k *kernel) Run(ctx context.Context, w *store.Work) error { return k.run(ctx, w, k.store) }
 
-func (k *kernel) run(ctx context.Context, w *memgpt.Work, s store.Store) error {
+func (k *kernel) run(ctx context.Context, w *store.Work, s store.Store) error {
 	k.enter(w.Event.Thread)
 	defer k.exit(w.Event.Thread)
 	w.Emit(memgpt.TurnStarted{Turn: w.Turn})
@@ -321,7 +321,7 @@ func (k *kernel) run(ctx context.Context, w *memgpt.Work, s store.Store) error {
 	}
 }
 
-func (k *kernel) commit(ctx context.Context, s store.Store, w *memgpt.Work, step int, last, cancelled bool) error {
+func (k *kernel) commit(ctx context.Context, s store.Store, w *store.Work, step int, last, cancelled bool) error {
 	st, turn, event, lease := w.State.Fork(), w.Turn, w.Event, w.Lease
 	now := k.now()
 	lease.Until = now.Add(w.TTL)

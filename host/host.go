@@ -23,7 +23,7 @@ import (
 // A context that ended with a cause of code memgpt.CodeCancelled or memgpt.CodeReplaced asks for a turn that is committed as
 // cancelled; with any other cause, for the return of an error at the next clean point.
 type Runner interface {
-	Run(ctx context.Context, w *memgpt.Work) error
+	Run(ctx context.Context, w *store.Work) error
 }
 
 // Causes with which the context of a running turn ends.

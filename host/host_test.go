@@ -192,7 +192,7 @@ func TestOneTurnIsTwoCommits(t *testing.T) {
 func TestManySendersOneAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(time.Second); return nil }
+		r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(time.Second); return nil }
 		var wg sync.WaitGroup
 		turns := make([]*Turn, 20)
 		for i := range turns {
@@ -220,7 +220,7 @@ func TestConversationsRunSideBySide(t *testing.T) {
 	for _, limit := range []int{0, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(c *Config) { c.MaxRunning, c.Cached = limit, 2 })
-			r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(time.Second); return nil }
+			r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(time.Second); return nil }
 			var turns []*Turn
 			start := time.Now()
 			for i := range 9 {
@@ -256,7 +256,7 @@ func TestConversationsRunSideBySide(t *testing.T) {
 func TestDuplicateKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(time.Second); return nil }
+		r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(time.Second); return nil }
 		m := r.message("once")
 		m.Key = "k"
 		var turns []*Turn
@@ -365,7 +365,7 @@ func TestUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		gate := make(chan struct{})
-		r.kernel.think = func(_ context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(_ context.Context, w *store.Work) error {
 			for i := range 1000 {
 				w.Emit(memgpt.Streamed{Step: 1, Delta: memgpt.Delta{Text: fmt.Sprint(i, " ")}})
 			}
@@ -416,7 +416,7 @@ func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Buffer = 10 })
 		begin := make(chan struct{})
-		r.kernel.think = func(_ context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(_ context.Context, w *store.Work) error {
 			<-begin
 			for range 100 {
 				w.Emit(memgpt.Streamed{Step: 1, Delta: memgpt.Delta{Text: "x"}})
@@ -452,7 +452,7 @@ func TestManyWaitingConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 300
 		r := newRig(t)
-		r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(time.Minute); return nil }
+		r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(time.Minute); return nil }
 		var turns []*Turn
 		for i := range n {
 			agent, thread := r.makeAgent(fmt.Sprint("a", i), AgentTemplate{})
@@ -479,12 +479,12 @@ func TestManyWaitingConversations(t *testing.T) {
 func TestDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(5 * time.Second); return nil }
+		r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(5 * time.Second); return nil }
 		turn := r.send("hi")
 		synctest.Wait()
 		start := time.Now()
 		var seq int64
-		r.must(r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(ctx context.Context, w *memgpt.Work) error {
+		r.must(r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(ctx context.Context, w *store.Work) error {
 			seq = w.State.Thread.Next
 			_, err := r.store.Commit(ctx, &store.Commit{Now: time.Now(), Lease: &w.Lease, Threads: []memgpt.Thread{w.State.Thread}})
 			return err
@@ -493,7 +493,7 @@ func TestDo(t *testing.T) {
 			t.Errorf("ran after %v at %d, want after the turn", took, seq)
 		}
 		r.wait(turn, memgpt.TurnDone)
-		err := r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(context.Context, *memgpt.Work) error { panic("oh") })
+		err := r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(context.Context, *store.Work) error { panic("oh") })
 		if err == nil || !strings.Contains(err.Error(), "oh") {
 			t.Errorf("a panic gave %v", err)
 		}

@@ -42,7 +42,7 @@ type conversation struct {
 	parks   int       // refusals in a row, for the pace of the next try
 	fails   int       // failures in a row
 
-	state   *memgpt.State // between turns; nil when it must be loaded
+	state   *store.State  // between turns; nil when it must be loaded
 	shared  int64         // store.Committed.Shared when agent and blocks of state were read; 0 is not known
 	slot    *list.Element // in Host.idle
 	beating bool          // a timer heartbeat is known to be pending
@@ -68,7 +68,7 @@ func (c *conversation) take(lease *memgpt.Lease, version int64) {
 // job is exclusive work without an event.
 type job struct {
 	ctx  context.Context
-	do   func(context.Context, *memgpt.Work) error
+	do   func(context.Context, *store.Work) error
 	done chan error // takes one
 }
 

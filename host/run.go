@@ -30,7 +30,7 @@ func (h *Host) runEvent(ctx context.Context, c *conversation) {
 		c.fails = 0
 		return
 	}
-	var w *memgpt.Work
+	var w *store.Work
 	if err == nil {
 		w, err = h.prepare(ctx, c, event)
 	}
@@ -106,7 +106,7 @@ func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 }
 
 // prepare brings the conversation's state up to date and makes the work of one event.
-func (h *Host) prepare(ctx context.Context, c *conversation, f fresh) (*memgpt.Work, error) {
+func (h *Host) prepare(ctx context.Context, c *conversation, f fresh) (*store.Work, error) {
 	event := f.event
 	st, err := h.load(ctx, c, f.shared)
 	if err != nil {
@@ -128,12 +128,12 @@ func (h *Host) prepare(ctx context.Context, c *conversation, f fresh) (*memgpt.W
 	if c.lease == nil {
 		return nil, memgpt.Errorf(memgpt.CodeLeaseLost, "prepare a turn: the lease is gone")
 	}
-	return &memgpt.Work{State: st, Event: event, Turn: turn, Lease: *c.lease, TTL: h.cfg.LeaseTTL}, nil
+	return &store.Work{State: st, Event: event, Turn: turn, Lease: *c.lease, TTL: h.cfg.LeaseTTL}, nil
 }
 
 // load returns the state: the cached one where the thread is still what it was, with agent and blocks read anew unless
 // shared tells that they are what they were.
-func (h *Host) load(ctx context.Context, c *conversation, shared int64) (*memgpt.State, error) {
+func (h *Host) load(ctx context.Context, c *conversation, shared int64) (*store.State, error) {
 	st, same := c.state, shared != 0 && shared == c.shared
 	c.state, c.shared = nil, shared
 	h.mu.Lock()
@@ -168,7 +168,7 @@ func (h *Host) adopt(c *conversation, f fresh) *Turn {
 }
 
 // runTurn lets the kernel run one event, under a lease that is kept alive, and takes in what came of it.
-func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *memgpt.Work) error {
+func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.Work) error {
 	h.emit(t, memgpt.TurnStarted{Turn: w.Turn})
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -224,7 +224,7 @@ func (h *Host) more(c *conversation, k *keeper) bool {
 }
 
 // settleLease notes what became of the lease in a turn.
-func (h *Host) settleLease(c *conversation, w *memgpt.Work, k *keeper, err error) {
+func (h *Host) settleLease(c *conversation, w *store.Work, k *keeper, err error) {
 	lease := k.rest()
 	if w.Lease.Number == lease.Number && w.Lease.Until.After(lease.Until) {
 		lease.Until = w.Lease.Until
@@ -241,7 +241,7 @@ func (h *Host) settleLease(c *conversation, w *memgpt.Work, k *keeper, err error
 }
 
 // keepState keeps the state for the next turn, or drops it where it may not be what is stored.
-func (h *Host) keepState(c *conversation, w *memgpt.Work, err error) {
+func (h *Host) keepState(c *conversation, w *store.Work, err error) {
 	c.state = nil
 	if err == nil {
 		c.state = w.State
@@ -299,7 +299,7 @@ func (h *Host) told(t *Turn, k *keeper, u memgpt.Update) {
 
 // bury commits a turn as failed whose kernel panicked. The event's message goes into the log if it isn't there yet, since
 // nothing that was accepted may get lost.
-func (h *Host) bury(ctx context.Context, c *conversation, w *memgpt.Work, crash *panicError) error {
+func (h *Host) bury(ctx context.Context, c *conversation, w *store.Work, crash *panicError) error {
 	ctx = context.WithoutCancel(ctx)
 	h.report(fmt.Errorf("run turn %s: %w", w.Turn.ID, crash))
 	event, err := h.pending(ctx, c, w.Event.ID)
@@ -334,7 +334,7 @@ func (h *Host) bury(ctx context.Context, c *conversation, w *memgpt.Work, crash 
 }
 
 // takenIn reports whether the log holds an event's message.
-func takenIn(st *memgpt.State, event memgpt.Event) bool {
+func takenIn(st *store.State, event memgpt.Event) bool {
 	own := func(e memgpt.Entry) bool { return e.Turn == event.Turn }
 	return event.Step > 0 || slices.ContainsFunc(st.Queue, own) || st.Asked != nil && own(*st.Asked)
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // sleep is a model call that ends with its context.
-func sleep(d time.Duration) func(context.Context, *memgpt.Work) error {
-	return func(ctx context.Context, _ *memgpt.Work) error {
+func sleep(d time.Duration) func(context.Context, *store.Work) error {
+	return func(ctx context.Context, _ *store.Work) error {
 		select {
 		case <-time.After(d):
 			return nil
@@ -87,7 +87,7 @@ func TestDeadHolder(t *testing.T) {
 		r := newRig(t)
 		dead := r.another(func(c *Config) { c.Retries = 1000 })
 		stuck := &kernel{t: t, store: r.store, busy: map[string]bool{}}
-		stuck.think = func(ctx context.Context, w *memgpt.Work) error { <-ctx.Done(); return context.Cause(ctx) }
+		stuck.think = func(ctx context.Context, w *store.Work) error { <-ctx.Done(); return context.Cause(ctx) }
 		dead.cfg.Kernel, dead.cfg.Store = stuck, &broken{memory: r.store}
 		lost := r.must2(dead.Send(r.ctx, r.message("lost")))
 		synctest.Wait()
@@ -135,7 +135,7 @@ func TestLostLeaseEndsTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		attempts := 0
-		r.kernel.think = func(ctx context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(ctx context.Context, w *store.Work) error {
 			attempts++
 			if attempts == 1 {
 				w.Emit(memgpt.Streamed{Step: 1})
@@ -172,7 +172,7 @@ func TestLostLeaseEndsTheTurn(t *testing.T) {
 // lingering is a Runner that takes its time after the last commit.
 type lingering struct{ *kernel }
 
-func (l lingering) Run(ctx context.Context, w *memgpt.Work) error {
+func (l lingering) Run(ctx context.Context, w *store.Work) error {
 	err := l.kernel.Run(ctx, w)
 	time.Sleep(19 * time.Second)
 	return err
@@ -182,7 +182,7 @@ func TestRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.host.cfg.Kernel = lingering{r.kernel}
-		r.kernel.think = func(ctx context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(ctx context.Context, w *store.Work) error {
 			<-ctx.Done()
 			time.Sleep(95 * time.Second) // a last tool call of a cancelled turn
 			if left := time.Until(w.Ends()); left < 20*time.Second || left > 30*time.Second {
@@ -205,7 +205,7 @@ func TestLeaseRunsOut(t *testing.T) {
 		r := newRig(t)
 		var ended time.Time
 		start := time.Now()
-		r.kernel.think = func(ctx context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(ctx context.Context, w *store.Work) error {
 			if ended.IsZero() {
 				<-ctx.Done()
 				ended = time.Now()
@@ -276,7 +276,7 @@ func TestKernelLeavesATurnOpen(t *testing.T) {
 
 type idle struct{}
 
-func (idle) Run(context.Context, *memgpt.Work) error { return nil }
+func (idle) Run(context.Context, *store.Work) error { return nil }
 
 func TestPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestPanic(t *testing.T) {
 		r.kernel.steps = 2
 		at := 1
 		calls := 0
-		r.kernel.think = func(context.Context, *memgpt.Work) error {
+		r.kernel.think = func(context.Context, *store.Work) error {
 			if calls++; calls == at {
 				panic("oh no")
 			}
@@ -362,7 +362,7 @@ func TestTryAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		attempts := 0
-		r.kernel.think = func(ctx context.Context, w *memgpt.Work) error {
+		r.kernel.think = func(ctx context.Context, w *store.Work) error {
 			if attempts++; attempts == 1 {
 				w.State.Thread.Next = 99 // half done
 				return memgpt.Errorf(memgpt.CodeBusy, "locked")
@@ -485,7 +485,7 @@ func TestCloseInTheMiddle(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.kernel.think = func(context.Context, *memgpt.Work) error { time.Sleep(time.Minute); return nil }
+		r.kernel.think = func(context.Context, *store.Work) error { time.Sleep(time.Minute); return nil }
 		turn := r.send("deaf to its context")
 		synctest.Wait()
 		short, end := context.WithTimeout(r.ctx, time.Second)
@@ -544,7 +544,7 @@ func TestStartPicksUp(t *testing.T) {
 		r.must(err)
 		_, err = r.store.Commit(r.ctx, &store.Commit{Now: now, Events: []memgpt.Event{e}})
 		r.must(err)
-		r.must(r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(context.Context, *memgpt.Work) error { return nil }))
+		r.must(r.host.Do(r.ctx, "", r.agent.ID, r.main.ID, func(context.Context, *store.Work) error { return nil }))
 		time.Sleep(time.Minute)
 		r.ran("0", "1", "2", "asked") // a host that wasn't started runs only what it was asked to
 		r.must(r.host.Start(r.ctx))

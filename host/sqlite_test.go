@@ -71,7 +71,7 @@ type on struct {
 	store store.Store
 }
 
-func (o on) Run(ctx context.Context, w *memgpt.Work) error { return o.run(ctx, w, o.store) }
+func (o on) Run(ctx context.Context, w *store.Work) error { return o.run(ctx, w, o.store) }
 
 // talk sends messages to one agent through hosts in turn, and waits for all.
 func talk(t *testing.T, hosts []*Host, name string, messages int) {

@@ -36,14 +36,14 @@ type arrivals struct {
 }
 
 // steering hands a running turn what arrives for it.
-func (h *Host) steering(c *conversation, w *memgpt.Work) {
+func (h *Host) steering(c *conversation, w *store.Work) {
 	w.Arrived = func(ctx context.Context, due int) ([]memgpt.Event, error) { return h.arrived(ctx, c, due) }
 	if h.cfg.CutAfter >= 0 {
 		w.Call = func(ctx context.Context) (context.Context, func()) { return h.openCall(ctx, c) }
 	}
 }
 
-// arrived answers memgpt.Work.Arrived. The inbox is read only where the count of due events, or this host, knows of more.
+// arrived answers store.Work.Arrived. The inbox is read only where the count of due events, or this host, knows of more.
 func (h *Host) arrived(ctx context.Context, c *conversation, due int) ([]memgpt.Event, error) {
 	h.mu.Lock()
 	look := c.arrivals.came || due < 0 || due > 1 && due != c.arrivals.due
@@ -155,7 +155,7 @@ func (h *Host) armCut(c *conversation) {
 	a.timer = time.AfterFunc(max(time.Until(a.began.Add(h.cfg.CutAfter)), 0), func() { cut(errCutOff) })
 }
 
-// openCall answers memgpt.Work.Call.
+// openCall answers store.Work.Call.
 func (h *Host) openCall(ctx context.Context, c *conversation) (context.Context, func()) {
 	ctx, cut := context.WithCancelCause(ctx)
 	h.mu.Lock()

@@ -21,7 +21,7 @@ type stepper struct {
 	taken []string                     // texts of events that were taken in
 }
 
-func (s *stepper) Run(ctx context.Context, w *memgpt.Work) error {
+func (s *stepper) Run(ctx context.Context, w *store.Work) error {
 	s.enter(w.Event.Thread)
 	defer s.exit(w.Event.Thread)
 	due, pend := -1, []memgpt.Event{}
@@ -56,7 +56,7 @@ func (s *stepper) Run(ctx context.Context, w *memgpt.Work) error {
 	}
 }
 
-func (s *stepper) border(ctx context.Context, w *memgpt.Work, step int, pend *[]memgpt.Event, due int) error {
+func (s *stepper) border(ctx context.Context, w *store.Work, step int, pend *[]memgpt.Event, due int) error {
 	if step == 1 {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (s *stepper) border(ctx context.Context, w *memgpt.Work, step int, pend *[]
 }
 
 // call waits for a model. It reports true where it was cut off.
-func (s *stepper) call(ctx context.Context, w *memgpt.Work, d time.Duration) (bool, error) {
+func (s *stepper) call(ctx context.Context, w *store.Work, d time.Duration) (bool, error) {
 	own, end := ctx, func() {}
 	if w.Call != nil {
 		own, end = w.Call(ctx)
@@ -85,11 +85,11 @@ func (s *stepper) call(ctx context.Context, w *memgpt.Work, d time.Duration) (bo
 	}
 }
 
-func (s *stepper) record(w *memgpt.Work, e memgpt.Event) memgpt.Turn {
+func (s *stepper) record(w *store.Work, e memgpt.Event) memgpt.Turn {
 	return memgpt.Turn{ID: e.Turn, Agent: e.Agent, Thread: e.Thread, Event: e.ID, State: memgpt.TurnDone, Stop: memgpt.StopSteered, Into: w.Turn.ID}
 }
 
-func (s *stepper) step(w *memgpt.Work, step int, pend []memgpt.Event) *store.Commit {
+func (s *stepper) step(w *store.Work, step int, pend []memgpt.Event) *store.Commit {
 	w.Event.Step, w.Event.Begun = step, true
 	lease := w.Lease
 	lease.Until = time.Now().Add(w.TTL)
@@ -101,7 +101,7 @@ func (s *stepper) step(w *memgpt.Work, step int, pend []memgpt.Event) *store.Com
 }
 
 // end commits the end of a turn, by the cause of its context's end if it has one.
-func (s *stepper) end(ctx context.Context, w *memgpt.Work, step int) error {
+func (s *stepper) end(ctx context.Context, w *store.Work, step int) error {
 	turn := w.Turn
 	turn.State, turn.Stop, turn.Ended = memgpt.TurnDone, memgpt.StopEnd, time.Now()
 	switch code := memgpt.CodeOf(context.Cause(ctx)); {

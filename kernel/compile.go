@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"memgpt/store"
+
 	"memgpt"
 )
 
@@ -73,7 +75,7 @@ func attribute(s string) string {
 }
 
 // prefix returns the system message of the working copy and its size, which stay while agent and blocks do.
-func (r *run) prefix() *memgpt.Prefix {
+func (r *run) prefix() *store.Prefix {
 	p := &r.st.Prefix
 	if !r.stale {
 		return p
@@ -107,7 +109,7 @@ func (r *run) versions() string {
 }
 
 // head returns the entry that stands at the head of the queue: what lies outside, and the recursive summary.
-func head(st *memgpt.State, v *view) (memgpt.Entry, bool) {
+func head(st *store.State, v *view) (memgpt.Entry, bool) {
 	s := &st.Thread.Summary
 	if s.Time.IsZero() {
 		return memgpt.Entry{}, false

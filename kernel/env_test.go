@@ -30,11 +30,11 @@ type env struct {
 	thread string
 	now    time.Time
 	newID  func(string) string
-	state  *memgpt.State
+	state  *store.State
 	lease  *memgpt.Lease
 	seen   []memgpt.Update
 	config kernel.Config
-	arrive func(*memgpt.Work) // lets the kernel ask for what arrives; nil is never
+	arrive func(*store.Work) // lets the kernel ask for what arrives; nil is never
 }
 
 type options struct {
@@ -138,7 +138,7 @@ func (e *env) handle(ctx context.Context, ev memgpt.Event) (memgpt.Turn, error) 
 	if e.lease == nil {
 		return memgpt.Turn{}, fmt.Errorf("no lease")
 	}
-	w := &memgpt.Work{State: st, Event: ev, Lease: *e.lease, TTL: time.Minute, Emit: func(u memgpt.Update) { e.seen = append(e.seen, u) },
+	w := &store.Work{State: st, Event: ev, Lease: *e.lease, TTL: time.Minute, Emit: func(u memgpt.Update) { e.seen = append(e.seen, u) },
 		Turn: memgpt.Turn{ID: ev.Turn, Agent: ev.Agent, Thread: ev.Thread, Event: ev.ID, Type: ev.Type, State: memgpt.TurnQueued}}
 	if turn, err := e.store.Turn(ctx, "", ev.Turn); err == nil {
 		w.Turn = turn

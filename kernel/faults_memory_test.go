@@ -206,7 +206,7 @@ func (e *env) imports(lines []kernel.Line) kernel.Imported {
 	must(e.t, err)
 	done, err := e.base.Commit(e.t.Context(), &store.Commit{Now: e.now, Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
 	must(e.t, err)
-	w := &memgpt.Work{State: st, Lease: *done.Lease, TTL: time.Minute}
+	w := &store.Work{State: st, Lease: *done.Lease, TTL: time.Minute}
 	in, err := e.kernel.Import(e.t.Context(), w, lines)
 	must(e.t, err)
 	_, err = e.base.Commit(e.t.Context(), &store.Commit{Now: e.now, Lease: &w.Lease, Release: true})

@@ -557,7 +557,7 @@ func (e *env) importLines(lines []kernel.Line) (kernel.Imported, error) {
 	if err != nil {
 		return kernel.Imported{}, err
 	}
-	return e.kernel.Import(ctx, &memgpt.Work{State: st, Lease: *got.Lease, TTL: time.Minute}, lines)
+	return e.kernel.Import(ctx, &store.Work{State: st, Lease: *got.Lease, TTL: time.Minute}, lines)
 }
 
 // TestForgetWhileItRuns forgets at each commit of a turn that has read the text, and that quotes it. The turn goes on from

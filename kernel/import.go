@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"memgpt/store"
+
 	"memgpt"
 )
 
@@ -33,7 +35,7 @@ const importBatch = 500
 // imported text. A line imported before (same id, else same speaker, text, time and occurrence) is skipped, so that an
 // import that was interrupted is simply run again. It needs the thread's lease, which it
 // keeps, and no event.
-func (k *Kernel) Import(ctx context.Context, w *memgpt.Work, lines []Line) (Imported, error) {
+func (k *Kernel) Import(ctx context.Context, w *store.Work, lines []Line) (Imported, error) {
 	var done Imported
 	r := &run{k: k, w: w, scale: 1, stale: true}
 	r.begin()

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"memgpt"
+	"memgpt/store"
 )
 
 // Inspection is a compiled prompt with its sizes, in tokens as the provider counts them.
@@ -25,8 +26,8 @@ type Part struct {
 }
 
 // Inspect compiles a conversation as the next step would send it, without changing it.
-func (k *Kernel) Inspect(st *memgpt.State) (*Inspection, error) {
-	r := &run{k: k, w: &memgpt.Work{State: st}, scale: 1, stale: true}
+func (k *Kernel) Inspect(st *store.State) (*Inspection, error) {
+	r := &run{k: k, w: &store.Work{State: st}, scale: 1, stale: true}
 	r.begin()
 	if err := r.configure(); err != nil {
 		return nil, err

@@ -181,7 +181,7 @@ func (m *melee) fight(mortal bool) {
 }
 
 // Run implements host.Runner. It notices who runs a conversation that another runs.
-func (f *fighter) Run(ctx context.Context, w *memgpt.Work) error {
+func (f *fighter) Run(ctx context.Context, w *store.Work) error {
 	thread := w.Event.Thread
 	f.mu.Lock()
 	if other := f.busy[thread]; other != nil && !other.store.Dead() {

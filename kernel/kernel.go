@@ -84,7 +84,7 @@ func New(cfg Config) (*Kernel, error) {
 // when the turn ended in any way (done, cancelled, failed by its model) and that was committed; the last commit consumes
 // the event. It returns an error where it could not commit: the context ended otherwise than by a cancel, the store
 // failed, the lease was lost. Then the event stays pending, and a later Run goes on where the last commit stands.
-func (k *Kernel) Run(ctx context.Context, w *memgpt.Work) error {
+func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
 	r, err := k.intake(w)
 	if err != nil {
 		return r.fail(ctx, err)

@@ -17,7 +17,7 @@ import (
 )
 
 // steerByInbox lets the kernel ask for what arrives: the pending events that are to be taken in, by the inbox alone.
-func (e *env) steerByInbox(w *memgpt.Work) {
+func (e *env) steerByInbox(w *store.Work) {
 	w.Arrived = func(ctx context.Context, due int) ([]memgpt.Event, error) {
 		if due >= 0 && due < 2 {
 			return nil, nil
@@ -323,7 +323,7 @@ func TestCutOff(t *testing.T) {
 		return script.Say("never heard")
 	}})
 	e = newEnv(t, m, options{})
-	e.arrive = func(w *memgpt.Work) {
+	e.arrive = func(w *store.Work) {
 		e.steerByInbox(w)
 		w.Call = func(ctx context.Context) (context.Context, func()) {
 			ctx, cut = context.WithCancel(ctx)

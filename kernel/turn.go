@@ -13,7 +13,7 @@ import (
 // when a step is. What is committed stands in w.
 type run struct {
 	k     *Kernel
-	w     *memgpt.Work
+	w     *store.Work
 	model memgpt.Model
 	name  string // of the model, for the counter's calibration
 	ts    *toolset
@@ -25,7 +25,7 @@ type run struct {
 	scale   float64        // of the caps; under 1 only where even the step in progress would not fit
 	cuts    map[cutKey]int // see view
 
-	st    *memgpt.State
+	st    *store.State
 	stale bool // the prefix of st has to be made anew
 	pend  changes
 
@@ -74,7 +74,7 @@ type changes struct {
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
-func (k *Kernel) intake(w *memgpt.Work) (*run, error) {
+func (k *Kernel) intake(w *store.Work) (*run, error) {
 	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step, due: -1}
 	if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()

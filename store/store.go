@@ -329,8 +329,8 @@ type Doc struct {
 
 // Load reads a conversation as a kernel works on it. Its reads are not one snapshot: a holder of the thread's lease sees
 // no change between them but to blocks, whose versions a commit checks.
-func Load(ctx context.Context, s Store, tenant, thread string) (*memgpt.State, error) {
-	var st memgpt.State
+func Load(ctx context.Context, s Store, tenant, thread string) (*State, error) {
+	var st State
 	var err error
 	if st.Thread, err = s.Thread(ctx, tenant, thread); err != nil {
 		return nil, err
@@ -350,7 +350,7 @@ func Load(ctx context.Context, s Store, tenant, thread string) (*memgpt.State, e
 }
 
 // Refresh reads the agent of a state and its blocks anew: what others may change while a conversation runs.
-func Refresh(ctx context.Context, s Store, st *memgpt.State) error {
+func Refresh(ctx context.Context, s Store, st *State) error {
 	agent, err := s.Agent(ctx, st.Thread.Tenant, st.Thread.Agent)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt"
 	"memgpt/kernel"
 	"memgpt/store"
 )
@@ -52,7 +51,7 @@ func (a *app) contextCommand() *cobra.Command {
 	return cmd
 }
 
-func contextJSON(in *kernel.Inspection, st *memgpt.State, sizes store.Sizes) map[string]any {
+func contextJSON(in *kernel.Inspection, st *store.State, sizes store.Sizes) map[string]any {
 	messages := make([]map[string]any, 0, len(in.Request.Messages))
 	for i := range in.Request.Messages {
 		m := &in.Request.Messages[i]
@@ -74,7 +73,7 @@ func contextJSON(in *kernel.Inspection, st *memgpt.State, sizes store.Sizes) map
 }
 
 // hot counts what of the memory stands in main context.
-func hot(st *memgpt.State) (messages, bytes int) {
+func hot(st *store.State) (messages, bytes int) {
 	for i := range st.Queue {
 		bytes += len(st.Queue[i].Message.Said()) + len(st.Queue[i].Message.Thoughts())
 	}
@@ -84,7 +83,7 @@ func hot(st *memgpt.State) (messages, bytes int) {
 	return len(st.Queue), bytes + len(st.Thread.Summary.Text)
 }
 
-func (a *app) printContext(in *kernel.Inspection, st *memgpt.State, sizes store.Sizes) error {
+func (a *app) printContext(in *kernel.Inspection, st *store.State, sizes store.Sizes) error {
 	for i := range in.Request.Messages {
 		m := &in.Request.Messages[i]
 		if _, err := fmt.Fprintf(a.out, "── %s\n", m.Role); err != nil {

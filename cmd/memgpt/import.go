@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt"
 	"memgpt/ingest"
 	"memgpt/kernel"
+	"memgpt/store"
 )
 
 func (a *app) importCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func (a *app) importLines(ctx context.Context, name string, lines []kernel.Line)
 		return err
 	}
 	var done kernel.Imported
-	err = a.host.Do(ctx, agent.Tenant, agent.ID, th.ID, func(ctx context.Context, w *memgpt.Work) error {
+	err = a.host.Do(ctx, agent.Tenant, agent.ID, th.ID, func(ctx context.Context, w *store.Work) error {
 		done, err = a.kernel.Import(ctx, w, lines)
 		return err
 	})
