@@ -1,40 +1,44 @@
 package retrieve
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// Constants of the floor; docs/retrieval.md has how many questions, fitting and foreign ones, come over it.
+// Constants of the floor; docs/retrieval.md has how many questions, fitting and foreign ones, come over it. Cosines are in
+// deviations of unrelated texts of the model.
 const (
 	floorCover  = .25 // of what words can give at best, see recipe.cover
 	floorWords  = 2   // or as much as that many words that stand in one text alone
-	floorCosine = 1.1 // of the cosine, in deviations of unrelated texts of the model, among floorTexts texts
-	floorTexts  = 550 // among more, the nearest unrelated one comes nearer:
-	floorGrowth = .2  // by so much for e times as many
-	floorLeast  = .8  // among few
+	floorAbove  = .16 // of the cosine, over what the owner's texts have with questions that they don't answer
+	floorLeast  = .5  // which is taken to be that at least, among few texts
+	floorGrowth = .2  // and is so much more for e times as many as were looked at
 	floorMost   = 1.6 // but nothing related is asked to be nearer than that
-	floorFar    = 1.3 // or it stands out: by so many times what the best of random ones would, in deviations
+	floorShared = 2.7 // so much less for a query whose words a text has all, and a share of it for a share of them
 	fewTexts    = 20  // under so many texts any word is enough: there is little to mistake it for
-	longQuery   = 12  // words from which on a query says more than it asks: its cosines are lower
-	longFloor   = .75 // share of the floor for those
-	hitShare    = .5  // share of the cosine's floor over which a text is a hit, where any clears it whole
+	hitShare    = .4  // share of the cosine's floor, words left aside, over which a text is a hit where any clears it whole
 )
 
 // floors tell what is too weak to be called a hit.
 type floors struct {
 	words  float32 // a document's score by words
 	cosine float32
+	hit    float32 // cosine of the other hits
 }
 
-// floorsOf returns the marks for a query among so many texts.
-func floorsOf(r *recipe, p *prior, q *query, texts int, f *fused) floors {
-	log := math.Log(float64(max(texts, 2)))
-	deviations := min(floorMost, max(min(r.floor, floorLeast), r.floor+floorGrowth*(log-math.Log(floorTexts))))
-	fl := floors{words: min(floorCover*q.possible, floorWords*q.rare) * r.cover, cosine: float32(deviations) * p.apart}
-	fl.cosine = min(fl.cosine, f.cosineMean+f.cosDev*float32(floorFar*math.Sqrt(2*log)))
+// floorsOf returns the marks for a query that gives these scores by words.
+func floorsOf(r *recipe, si *sight, q *query, words []float32) floors {
+	fl := floors{words: min(floorCover*q.possible, floorWords*q.rare) * r.cover}
+	texts, apart := len(si.codes.doc), si.prior.apart
+	growth := math.Log(float64(max(texts, 1)) / float64(max(si.strange.looked, 1)))
+	strange := max(si.strange.cosine+floorGrowth*float32(growth)*apart, floorLeast*apart)
+	fl.cosine = min(strange+float32(r.floor)*apart, floorMost*apart)
+	fl.hit = hitShare * fl.cosine
+	if q.possible > 0 {
+		fl.cosine -= floorShared * apart * slices.Max(words) / q.possible
+	}
 	if texts < fewTexts {
 		fl.words = 0
-	}
-	if q.asked > longQuery {
-		fl.cosine *= longFloor
 	}
 	return fl
 }

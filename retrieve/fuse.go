@@ -20,7 +20,7 @@ type recipe struct {
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
 	tie                   float32 // share of words and cosines where the query asks for a time alone
-	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
+	floor                 float64 // by how much a hit is nearer than strangers, in deviations of unrelated texts
 	noFloor               bool    // all are hits
 	leastDev, fewDev      float32 // least deviation of words, of what they can give; and more among few documents, by their root
 	large                 halver
@@ -29,7 +29,7 @@ type recipe struct {
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 3, tie: .1, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
+		cover: .6, session: .4, speaker: 1, day: 3, tie: .1, floor: floorAbove, large: large, leastDev: .02, fewDev: 1}
 }
 
 // Parts names the parts of the ranking that Config.Off takes.

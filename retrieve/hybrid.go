@@ -30,6 +30,8 @@ type sight struct {
 	codes  *codes
 	aim    *aim
 	strict *aim // for the floor
+
+	strange strangeness
 }
 
 // look is the embedding of a query under way.
@@ -40,6 +42,7 @@ type look struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	vector   []float32
+	strange  [][]float32 // vectors of questions that no memory answers
 	err      error
 }
 
@@ -66,7 +69,7 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
 	go func() {
 		defer close(l.done)
-		l.embed(ctx, &s.priors, q.Text)
+		l.embed(ctx, s, q.Text)
 	}()
 	return l
 }
@@ -87,11 +90,14 @@ func (s *Searcher) pick(have map[string]int64, docs int64) (memgpt.Embedder, int
 	return best, most
 }
 
-func (l *look) embed(ctx context.Context, known *priors, text string) {
+func (l *look) embed(ctx context.Context, s *Searcher, text string) {
 	var vectors [][]float32
-	prior, err := known.of(ctx, l.embedder)
+	prior, err := s.priors.of(ctx, l.embedder)
 	if err == nil {
 		l.reading.prior = prior
+		l.strange, err = s.strangers.of(ctx, l.embedder, len(prior.mean))
+	}
+	if err == nil {
 		text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
 		vectors, err = l.embedder.Embed(ctx, []string{text}, true)
 	}
@@ -140,8 +146,9 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	if codes.dim != len(l.vector) {
 		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
 	}
+	sl.strange = sl.strange.grown(codes, l.reading.prior, l.strange)
 	aim, strict := l.reading.prior.aim(l.vector, codes.mean)
-	return &sight{reading: l.reading, codes: codes, aim: aim, strict: strict}, nil
+	return &sight{reading: l.reading, codes: codes, aim: aim, strict: strict, strange: sl.strange}, nil
 }
 
 // layout returns which of the owner's messages stand beside each other. It is kept once for all models.
@@ -196,11 +203,11 @@ func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
 		v.match = func(i int) bool { return f.words[i] > 0 || f.extras.within(i) }
 		return v
 	}
-	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
+	fl := floorsOf(&s.recipe, si, q, b.score)
 	if v.weak = !fl.clears(b.score, f, si, w.pass.passes); v.weak {
 		return v
 	}
-	v.match = func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine || f.extras.within(i) }
+	v.match = func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= fl.hit || f.extras.within(i) }
 	return v
 }
 

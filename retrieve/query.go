@@ -27,7 +27,6 @@ type query struct {
 	dated   bool // it asks for a time and nothing else; groups are names of that time
 	known   map[string]int
 
-	asked    int     // groups, before those are dropped that no document holds
 	possible float32 // the greatest score that words can give
 	rare     float32 // the greatest that a word can which a single document holds
 }

@@ -46,6 +46,7 @@ type Searcher struct {
 	now       func() time.Time
 	shelf     *shelf
 	priors    priors
+	strangers strangerVectors
 	recipe    recipe
 	boards    sync.Pool // of *board
 }
