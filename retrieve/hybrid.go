@@ -203,7 +203,7 @@ func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
 		v.match = func(i int) bool { return f.words[i] > 0 || f.extras.within(i) }
 		return v
 	}
-	fl := floorsOf(&s.recipe, si, q, b.score)
+	fl := floorsOf(&s.recipe, si, q, b)
 	if v.weak = !fl.clears(b.score, f, si, w.pass.passes); v.weak {
 		return v
 	}

@@ -206,7 +206,7 @@ func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hi
 	if err != nil {
 		return err
 	}
-	if lifted > 0 && (q.quoted || q.code) && !s.recipe.noFloor {
+	if lifted > 0 && q.literal() && !s.recipe.noFloor {
 		v.match = func(i int) bool { return b.score[i] > 0 } // what it is like is no answer to who knows what it says
 	}
 	w.best(v, hits)

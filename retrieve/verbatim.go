@@ -67,6 +67,11 @@ func (q *query) needed() int {
 	return need
 }
 
+// literal reports whether the query is a code, or quotations and nothing beside them.
+func (q *query) literal() bool {
+	return q.code || q.quoted && !slices.ContainsFunc(q.groups, func(g group) bool { return !g.phrase && !g.extra })
+}
+
 // forget takes a group out of the phrases: it is too common to be scored.
 func (q *query) forget(id int) {
 	for i := range q.phrases {
