@@ -16,7 +16,7 @@ const (
 	floorMost   = 1.6 // but nothing related is asked to be nearer than that
 	floorShared = 2.7 // so much less for a query whose words a text has all, and a share of it for a share of them
 	fewTexts    = 20  // under so many texts any word is enough: there is little to mistake it for
-	hitShare    = .4  // share of the cosine's floor, words left aside, over which a text is a hit where any clears it whole
+	hitShare    = .5  // share of the cosine's floor, words left aside, over which a text is a hit where any clears it whole
 
 	// A query that shares no word may be in another language than the texts, and then all are far from it.
 	foreignCosine = 1.1 // of the cosine, among foreignTexts texts
@@ -34,7 +34,7 @@ type floors struct {
 
 // floorsOf returns the marks for a query that gives these scores by words.
 func floorsOf(r *recipe, si *sight, q *query, b *board) floors {
-	fl := floors{words: min(floorCover*q.possible, floorWords*q.rare) * r.cover}
+	fl := floors{words: q.leastWords(r)}
 	if len(si.codes.doc) < fewTexts {
 		fl.words = 0
 	}
@@ -43,11 +43,16 @@ func floorsOf(r *recipe, si *sight, q *query, b *board) floors {
 	if best > 0 {
 		fl.cosine = si.stranger(float32(r.floor))
 	}
-	fl.hit = hitShare * fl.cosine
+	fl.hit = hitShare * max(fl.cosine, foreignLeast*si.prior.apart)
 	if best > 0 && q.possible > 0 {
 		fl.cosine -= floorShared * si.prior.apart * best / q.possible
 	}
 	return fl
+}
+
+// leastWords returns the mark by words.
+func (q *query) leastWords(r *recipe) float32 {
+	return min(floorCover*q.possible, floorWords*q.rare) * r.cover
 }
 
 // stranger returns the mark by what the owner's texts have with questions that they don't answer.

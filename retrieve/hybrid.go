@@ -179,7 +179,11 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		}
 	}
 	f.extras = s.extras(w)
-	f.fuse(&s.recipe, w.meta, layout, b.score, q.possible)
+	r := s.recipe
+	if f.blind && len(b.score) < fewTexts { // what neighbours say is no help where all can be looked over
+		r.wordsNear, r.wordsFar, r.session = 0, 0, 0
+	}
+	f.fuse(&r, w.meta, layout, b.score, q.possible)
 	if si != nil && si.codes.bits != nil {
 		if err := s.rescore(ctx, w, b, si); err != nil {
 			return verdict{}, err
@@ -188,7 +192,8 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 	return s.judge(w, q, b, si), nil
 }
 
-// judge tells which of the documents are hits.
+// judge tells which of the documents are hits. By words alone those that hold one are, and their neighbours if what they
+// receive would do.
 func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
 	f := &b.fused
 	v := verdict{score: f.total, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}
@@ -200,7 +205,8 @@ func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
 		v.match = func(i int) bool { return b.score[i] > 0 || f.extras.within(i) }
 		return v
 	case f.blind:
-		v.match = func(i int) bool { return f.words[i] > 0 || f.extras.within(i) }
+		least := q.leastWords(&s.recipe)
+		v.match = func(i int) bool { return b.score[i] > 0 || f.words[i] >= least && least > 0 || f.extras.within(i) }
 		return v
 	}
 	fl := floorsOf(&s.recipe, si, q, b)
