@@ -307,6 +307,7 @@ type slot struct {
 	loading sync.Mutex
 	codes   *codes
 	layout  *layout
+	strange strangeness
 
 	size, used int64 // under the shelf's lock
 }

@@ -84,6 +84,15 @@ func (c *codes) signRows(a *aim, out []float32, from, to int) {
 	c.rows(a, out, from, to, c.signCosines)
 }
 
+// compare sets out to the cosines of the rows from one on: true ones where the whole rows are kept.
+func (c *codes) compare(a *aim, out []float32, from, to int) {
+	if c.bits != nil {
+		c.signCosines(a, out, from, to)
+		return
+	}
+	c.wholeCosines(a, out, from, to)
+}
+
 // rows compares in chunks that stay in the cache, and gives each document its best.
 func (c *codes) rows(a *aim, out []float32, from, to int, compare func(*aim, []float32, int, int)) {
 	var chunk [512]float32

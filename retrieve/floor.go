@@ -1,42 +1,73 @@
 package retrieve
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
-// Constants of the floor; docs/retrieval.md has how many questions, fitting and foreign ones, come over it.
+// Constants of the floor; docs/retrieval.md has how many questions, fitting and foreign ones, come over it. Cosines are in
+// deviations of unrelated texts of the model.
 const (
 	floorCover  = .25 // of what words can give at best, see recipe.cover
 	floorWords  = 2   // or as much as that many words that stand in one text alone
-	floorCosine = 1.1 // of the cosine, in deviations of unrelated texts of the model, among floorTexts texts
-	floorTexts  = 550 // among more, the nearest unrelated one comes nearer:
-	floorGrowth = .2  // by so much for e times as many
-	floorLeast  = .8  // among few
+	floorAbove  = .05 // of the cosine, over what the owner's texts have with questions that they don't answer
+	floorGrowth = .2  // which is so much more for e times as many texts
+	floorLeast  = .5  // and is taken to be that at least, among few
 	floorMost   = 1.6 // but nothing related is asked to be nearer than that
-	floorFar    = 1.3 // or it stands out: by so many times what the best of random ones would, in deviations
+	floorShared = 2.7 // so much less for a query whose words a text has all, and a share of it for a share of them
 	fewTexts    = 20  // under so many texts any word is enough: there is little to mistake it for
-	longQuery   = 12  // words from which on a query says more than it asks: its cosines are lower
-	longFloor   = .75 // share of the floor for those
-	hitShare    = .5  // share of the cosine's floor over which a text is a hit, where any clears it whole
+	hitShare    = .5  // share of the cosine's floor, words left aside, over which a text is a hit where any clears it whole
+
+	// A query that shares no word may be in another language than the texts, and then all are far from it.
+	foreignCosine = 1.1 // of the cosine, among foreignTexts texts
+	foreignTexts  = 550
+	foreignLeast  = .8  // among few
+	foreignFar    = 1.3 // or it stands out: by so many times what the best of random ones would, in deviations
 )
 
 // floors tell what is too weak to be called a hit.
 type floors struct {
 	words  float32 // a document's score by words
 	cosine float32
+	hit    float32 // cosine of the other hits
 }
 
-// floorsOf returns the marks for a query among so many texts.
-func floorsOf(r *recipe, p *prior, q *query, texts int, f *fused) floors {
-	log := math.Log(float64(max(texts, 2)))
-	deviations := min(floorMost, max(min(r.floor, floorLeast), r.floor+floorGrowth*(log-math.Log(floorTexts))))
-	fl := floors{words: min(floorCover*q.possible, floorWords*q.rare) * r.cover, cosine: float32(deviations) * p.apart}
-	fl.cosine = min(fl.cosine, f.cosineMean+f.cosDev*float32(floorFar*math.Sqrt(2*log)))
-	if texts < fewTexts {
+// floorsOf returns the marks for a query that gives these scores by words.
+func floorsOf(r *recipe, si *sight, q *query, b *board) floors {
+	fl := floors{words: q.leastWords(r)}
+	if len(si.codes.doc) < fewTexts {
 		fl.words = 0
 	}
-	if q.asked > longQuery {
-		fl.cosine *= longFloor
+	best := slices.Max(b.score)
+	fl.cosine = si.farther(&b.fused)
+	if best > 0 {
+		fl.cosine = si.stranger(float32(r.floor))
+	}
+	fl.hit = hitShare * max(fl.cosine, foreignLeast*si.prior.apart)
+	if best > 0 && q.possible > 0 {
+		fl.cosine -= floorShared * si.prior.apart * best / q.possible
 	}
 	return fl
+}
+
+// leastWords returns the mark by words.
+func (q *query) leastWords(r *recipe) float32 {
+	return min(floorCover*q.possible, floorWords*q.rare) * r.cover
+}
+
+// stranger returns the mark by what the owner's texts have with questions that they don't answer.
+func (si *sight) stranger(above float32) float32 {
+	apart := si.prior.apart
+	growth := math.Log(float64(max(len(si.codes.doc), 1)) / float64(max(si.strange.looked, 1)))
+	strange := max(si.strange.cosine+floorGrowth*float32(growth)*apart, floorLeast*apart)
+	return min(strange+above*apart, floorMost*apart)
+}
+
+// farther returns the mark for a query that may be in another language.
+func (si *sight) farther(f *fused) float32 {
+	log := math.Log(float64(max(len(si.codes.doc), 2)))
+	deviations := min(floorMost, max(foreignLeast, foreignCosine+floorGrowth*(log-math.Log(foreignTexts))))
+	return min(float32(deviations)*si.prior.apart, f.cosineMean+f.cosDev*float32(foreignFar*math.Sqrt(2*log)))
 }
 
 // clears reports whether any document that passes is over one of the marks, or of the time that the query names.

@@ -19,7 +19,8 @@ type recipe struct {
 	session               float32 // weight of the best of the session
 	speaker               float32 // for messages of whom the query names
 	day                   float32 // for messages of the time that the query names
-	floor                 float64 // cosine that makes a hit, in deviations of unrelated texts
+	tie                   float32 // share of words and cosines where the query asks for a time alone
+	floor                 float64 // by how much a hit is nearer than strangers, in deviations of unrelated texts
 	noFloor               bool    // all are hits
 	leastDev, fewDev      float32 // least deviation of words, of what they can give; and more among few documents, by their root
 	large                 halver
@@ -28,7 +29,7 @@ type recipe struct {
 // defaultRecipe returns the constants.
 func defaultRecipe() recipe {
 	return recipe{wordsNear: .4, wordsFar: .15, cosineNear: .3, cosineFar: .1, shortWords: 60, vectors: .5, uncovered: 1,
-		cover: .6, session: .4, speaker: 1, day: 3, floor: floorCosine, large: large, leastDev: .02, fewDev: 1}
+		cover: .6, session: .4, speaker: 1, day: 3, tie: .1, floor: floorAbove, large: large, leastDev: .02, fewDev: 1}
 }
 
 // Parts names the parts of the ranking that Config.Off takes.
@@ -68,6 +69,9 @@ type fused struct {
 	recipe              *recipe
 	layout              *layout
 	dead                []bool
+	blind               bool    // there are no vectors: scores stay those of words
+	dated               bool    // the query asks for a time alone
+	scale, deviation    float32 // of words in the total; what a speaker and a date are worth there
 	weight              float32 // of near
 	wordsMean, wordsDev float32
 	cosineMean, cosDev  float32
@@ -100,11 +104,28 @@ func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, po
 	f.cosineMean, f.cosDev = f.moments(f.cosine)
 	f.spread(words)
 	f.wordsMean, f.wordsDev = f.moments(f.words)
-	if f.wordsDev > 0 {
+	if f.wordsDev > 0 && !f.blind {
 		f.wordsDev = max(f.wordsDev, (r.leastDev+r.fewDev/float32(math.Sqrt(float64(len(words)))))*possible)
 	}
+	f.weigh()
 	f.add()
 	f.addBonus()
+}
+
+// weigh sets what words and cosines are worth in the total. By words alone it has their scale, that of BM25. Where a time
+// is asked for and nothing else, what the question's other words mean breaks ties.
+func (f *fused) weigh() {
+	f.scale, f.deviation = 0, 1
+	switch {
+	case f.blind && f.wordsDev > 0:
+		f.wordsMean, f.scale, f.deviation = 0, 1, f.wordsDev
+	case f.wordsDev > 0:
+		f.scale = 1 / f.wordsDev
+	}
+	if f.dated {
+		f.scale *= f.recipe.tie
+		f.weight *= f.recipe.tie
+	}
 }
 
 // halver is the number of documents from which on work is done in two halves, side by side.
@@ -216,13 +237,9 @@ func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
 
 // add sums up words and cosines, and keeps the best of each session.
 func (f *fused) add() {
-	scale := float32(0)
-	if f.wordsDev > 0 {
-		scale = 1 / f.wordsDev
-	}
 	f.recipe.large.run(len(f.total), func(_, from, to int) {
 		for i := from; i < to; i++ {
-			f.total[i] = (f.words[i]-f.wordsMean)*scale + f.weight*f.near[i]
+			f.total[i] = (f.words[i]-f.wordsMean)*f.scale + f.weight*f.near[i]
 		}
 	})
 	clear(f.seen)
@@ -267,7 +284,7 @@ func (f *fused) addBonus() {
 			f.total[i] += f.bonus(i)
 			if extra {
 				speaker, day := f.extras.of(i)
-				f.total[i] += speaker + day
+				f.total[i] += (speaker + day) * f.deviation
 			}
 		}
 	})
@@ -316,17 +333,17 @@ func (f *fused) gain(i int, change float32) float32 {
 // scores by them.
 func (f *fused) parts(words []float32, i int) []tool.Part {
 	value := func(name string, x float32) tool.Part { return tool.Part{Name: name, Value: float64(x)} }
-	byWords := float32(0)
-	if f.wordsDev > 0 {
-		byWords = (f.words[i] - f.wordsMean) / f.wordsDev
-	}
+	byWords, meaning := (f.words[i]-f.wordsMean)*f.scale, f.weight*f.near[i]
 	speaker, day := f.extras.of(i)
+	speaker, day = speaker*f.deviation, day*f.deviation
 	list := []tool.Part{value("BM25", words[i]), value("BM25 with neighbours", f.words[i]), value("words", byWords)}
 	if f.cosine[i] != noVector {
 		list = append(list, value("cosine", f.cosine[i]))
 	}
-	sum := byWords + f.weight*f.near[i] + f.bonus(i) + speaker + day
-	return append(list, value("cosine in deviations, with neighbours", f.near[i]), value("covered by words", f.covered),
-		value("meaning", f.weight*f.near[i]), value("session", f.bonus(i)), value("speaker", speaker), value("date", day),
-		value("verbatim", f.total[i]-sum))
+	if !f.blind {
+		list = append(list, value("cosine in deviations, with neighbours", f.near[i]), value("covered by words", f.covered),
+			value("meaning", meaning))
+	}
+	rest := f.total[i] - (byWords + meaning + f.bonus(i) + speaker + day)
+	return append(list, value("session", f.bonus(i)), value("speaker", speaker), value("date", day), value("verbatim", rest))
 }

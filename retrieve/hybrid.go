@@ -28,9 +28,10 @@ const (
 type sight struct {
 	*reading
 	codes  *codes
-	layout *layout
 	aim    *aim
 	strict *aim // for the floor
+
+	strange strangeness
 }
 
 // look is the embedding of a query under way.
@@ -69,7 +70,7 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
 	go func() {
 		defer close(l.done)
-		l.embed(ctx, &s.priors, q.Text)
+		l.embed(ctx, s, q.Text)
 	}()
 	return l
 }
@@ -89,15 +90,15 @@ func (s *Searcher) pick(have map[string]store.Cursor, docs int64) memgpt.Embedde
 	return best
 }
 
-func (l *look) embed(ctx context.Context, known *priors, text string) {
+func (l *look) embed(ctx context.Context, s *Searcher, text string) {
 	var vectors [][]float32
-	prior, err := known.of(ctx, l.embedder, 0)
+	prior, err := s.priors.of(ctx, l.embedder, 0)
 	if err == nil {
 		text = strings.ToValidUTF8(memgpt.CutText(text, maxAimed), " ")
 		vectors, err = l.embedder.Embed(ctx, []string{text}, true)
 	}
 	if err == nil && len(vectors) == 1 && len(vectors[0]) != len(prior.mean) {
-		prior, err = known.of(ctx, l.embedder, len(vectors[0]))
+		prior, err = s.priors.of(ctx, l.embedder, len(vectors[0]))
 	}
 	switch {
 	case err != nil:
@@ -131,7 +132,7 @@ func (s *Searcher) see(ctx context.Context, w *wanted, l *look, hits *tool.Hits)
 	return sight
 }
 
-// open loads the owner's codes and layout, or what came since they were loaded.
+// open loads the owner's codes, or what came since they were loaded.
 func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error) {
 	key := shelfKey{w.Tenant, w.Owner, l.reading.model}
 	sl := s.shelf.slot(key)
@@ -140,41 +141,79 @@ func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error)
 	if err != nil {
 		return nil, err
 	}
-	sl.codes, sl.layout = codes, sl.layout.grown(w.meta, w.Zone)
+	sl.codes = codes
 	if codes.dim != len(l.vector) {
 		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
 	}
+	sl.strange = sl.strange.grown(codes, l.reading.prior)
 	aim, strict := l.reading.prior.aim(l.vector, codes.mean)
-	return &sight{reading: l.reading, codes: codes, layout: sl.layout, aim: aim, strict: strict}, nil
+	return &sight{reading: l.reading, codes: codes, aim: aim, strict: strict, strange: sl.strange}, nil
 }
 
-// fuse joins words and vectors.
+// layout returns which of the owner's messages stand beside each other. It is kept once for all models.
+func (s *Searcher) layout(w *wanted) *layout {
+	key := shelfKey{w.Tenant, w.Owner, ""}
+	sl := s.shelf.slot(key)
+	defer s.shelf.done(key, sl)
+	sl.layout = sl.layout.grown(w.meta, w.Zone)
+	return sl.layout
+}
+
+// fuse joins words and vectors; where there are none, si is nil, and words have the shares of neighbours, session, speaker
+// and date alone.
 func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *sight) (verdict, error) {
-	f := &b.fused
-	f.sized(len(w.meta.Time), si.layout.sessions)
-	si.codes.cosines(si.aim, f.cosine)
+	f, layout := &b.fused, s.layout(w)
+	f.sized(len(w.meta.Time), layout.sessions)
+	f.blind, f.dated = si == nil, q.dated
+	if f.blind {
+		for i := range f.cosine {
+			f.cosine[i] = noVector
+		}
+	} else {
+		si.codes.cosines(si.aim, f.cosine)
+	}
 	for i, dead := range w.meta.Dead {
 		if dead {
 			b.score[i], f.cosine[i] = 0, noVector
 		}
 	}
 	f.extras = s.extras(w)
-	f.fuse(&s.recipe, w.meta, si.layout, b.score, q.possible)
-	if si.codes.bits != nil {
+	r := s.recipe
+	if f.blind && len(b.score) < fewTexts { // what neighbours say is no help where all can be looked over
+		r.wordsNear, r.wordsFar, r.session = 0, 0, 0
+	}
+	f.fuse(&r, w.meta, layout, b.score, q.possible)
+	if si != nil && si.codes.bits != nil {
 		if err := s.rescore(ctx, w, b, si); err != nil {
 			return verdict{}, err
 		}
 	}
-	parts := func(i int) []tool.Part { return f.parts(b.score, i) }
-	if s.recipe.noFloor {
-		return verdict{score: f.total, match: func(int) bool { return true }, parts: parts}, nil
+	return s.judge(w, q, b, si), nil
+}
+
+// judge tells which of the documents are hits. By words alone those that hold one are, and their neighbours if what they
+// receive would do.
+func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
+	f := &b.fused
+	v := verdict{score: f.total, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}
+	switch {
+	case s.recipe.noFloor && !f.blind:
+		v.match = func(int) bool { return true }
+		return v
+	case q.dated:
+		v.match = func(i int) bool { return b.score[i] > 0 || f.extras.within(i) }
+		return v
+	case f.blind:
+		least := q.leastWords(&s.recipe)
+		v.match = func(i int) bool { return b.score[i] > 0 || f.words[i] >= least && least > 0 || f.extras.within(i) }
+		return v
 	}
-	fl := floorsOf(&s.recipe, si.prior, q, len(si.codes.doc), f)
-	if !fl.clears(b.score, f, si, w.pass.passes) {
-		return verdict{score: f.total, match: func(int) bool { return false }, weak: true}, nil
+	fl := floorsOf(&s.recipe, si, q, b)
+	if v.weak = !fl.clears(b.score, f, si, w.pass.passes); v.weak {
+		return v
 	}
-	match := func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= hitShare*fl.cosine || f.extras.within(i) }
-	return verdict{score: f.total, match: match, parts: parts}, nil
+	v.match = func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= fl.hit || f.extras.within(i) }
+	return v
 }
 
 // rescore replaces the cosines of the best by sign code, and of the best in all, by true ones.
@@ -247,7 +286,7 @@ type extras struct {
 }
 
 func (s *Searcher) extras(w *wanted) *extras {
-	return &extras{recipe: &s.recipe, meta: w.meta, named: s.analyzer.named(w.Text, w.meta), dates: s.spans(w)}
+	return &extras{recipe: &s.recipe, meta: w.meta, named: s.analyzer.named(w.Text, w.meta), dates: w.dates}
 }
 
 func (e *extras) any() bool { return e.named != nil || len(e.dates) > 0 }

@@ -31,8 +31,8 @@ func (e *oneAnswer) Embed(ctx context.Context, texts []string, query bool) ([][]
 	return e.fakeEncoder.Embed(ctx, texts, query)
 }
 
-// TestSlowEmbedder searches in processes whose time is enough for one answer: from the second on meaning counts, and from
-// the first on where an indexer ran before.
+// TestSlowEmbedder searches in processes whose time is enough for one answer: each comes one further, from the third on
+// meaning counts, and from the first on where an indexer ran before.
 func TestSlowEmbedder(t *testing.T) {
 	m := fakeStore(someTexts, newFake("m"))
 	kept := m.store(t)
@@ -52,6 +52,9 @@ func TestSlowEmbedder(t *testing.T) {
 	}
 	if hits, e := search(kept, newFake("m")); hits.Model != "" || hits.Words == "" || len(e.asked) != 2 {
 		t.Errorf("the first process: %+v after calls of %v texts", hits, e.asked)
+	}
+	if hits, e := search(kept, newFake("m")); hits.Model != "" || len(e.asked) != 2 || e.asked[0] >= 24 {
+		t.Errorf("the second process: %+v after calls of %v texts", hits, e.asked)
 	}
 	want := ask(t, hybrid(t, m, newFake("m")), tool.Query{Text: "feline"})
 	for range 2 {
@@ -86,6 +89,7 @@ func TestSlowEmbedder(t *testing.T) {
 		if _, e := search(kept, newFake("m")); len(e.asked) != 2 {
 			t.Errorf("a record that is %s was taken", what)
 		}
+		search(kept, newFake("m"))
 		if hits, _ := search(kept, newFake("m")); hits.Model != "m" {
 			t.Errorf("a record that is %s was not replaced: %+v", what, hits)
 		}

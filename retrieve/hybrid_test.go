@@ -439,3 +439,25 @@ func TestSpeakerAndDate(t *testing.T) {
 		t.Errorf("yesterday: %+v", hits)
 	}
 }
+
+// TestLiteralHitsStandAlone: who quotes a sentence or gives a code that a text holds is not shown what is only like it; who
+// asks about one is.
+func TestLiteralHitsStandAlone(t *testing.T) {
+	e := newFake("m")
+	texts := append(slices.Clone(someTexts), "The feline expert wrote to vet@example.org", "His car has the plate KX-4471")
+	m := fakeStore(texts, e)
+	s := hybrid(t, m, e)
+	for q, want := range map[string]string{`"sleeps on the sofa"`: "1", "vet@example.org": "13", "KX-4471": "14", "“needs new tyres”": "2"} {
+		if got := ids(ask(t, s, tool.Query{Text: q, Size: 20})); got != want {
+			t.Errorf("%s finds %q, want %q", q, got, want)
+		}
+	}
+	for q, want := range map[string]string{`feline "expert wrote"`: "message-1", "automobile KX-4471": "message-2"} {
+		if hits := ask(t, s, tool.Query{Text: q, Size: 20}); rankOf(hits, want) == 0 {
+			t.Errorf("%s does not find %s by meaning: %s", q, want, ids(hits))
+		}
+	}
+	if got := ids(ask(t, s, tool.Query{Text: "?!", Size: 20})); got != "" {
+		t.Errorf("punctuation alone finds %s", got)
+	}
+}

@@ -165,10 +165,10 @@ func TestSearchEqualsOracle(t *testing.T) {
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		m, docs := history(r, 20+r.IntN(100), seed%10 != 0)
-		cfg := retrieve.Config{Index: m, Store: m}
+		cfg := retrieve.Config{Index: m, Store: m, Off: ofWords}
 		if seed%10 == 0 {
 			s := m.store(t)
-			cfg = retrieve.Config{Index: s, Store: s}
+			cfg.Index, cfg.Store = s, s
 		}
 		s, err := retrieve.New(cfg)
 		if err != nil {

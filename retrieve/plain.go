@@ -59,6 +59,8 @@ type prior struct {
 	mean     []float32
 	language []float32 // the way from texts in Chinese to texts in English, of length 1
 	apart    float32   // root of the mean square of cosines between plain texts, less their mean
+
+	strangers [][]float32 // of the questions of strangers
 }
 
 // priors keeps each model's prior.
@@ -86,23 +88,37 @@ func (p *priors) of(ctx context.Context, e memgpt.Embedder, dims int) (*prior, e
 	if p.models == nil {
 		p.models = map[string]*prior{}
 	}
-	kept, version := p.load(ctx, e.Model())
-	if fits(kept) {
-		p.models[e.Model()] = kept
-		return kept, nil
+	made, version := p.load(ctx, e.Model())
+	if !fits(made) {
+		vectors, err := embedAlike(ctx, e, plainTexts(), false)
+		if err != nil {
+			return nil, err
+		}
+		made = priorOf(vectors)
+		version = p.save(ctx, e.Model(), version, made) // a slow model comes further with each process
 	}
-	texts := plainTexts()
-	vectors, err := e.Embed(ctx, texts, false)
+	if made.strangers == nil {
+		vectors, err := embedAlike(ctx, e, strangers(), true)
+		if err != nil {
+			return nil, err
+		}
+		made.strangers = vectors
+		p.save(ctx, e.Model(), version, made)
+	}
+	p.models[e.Model()] = made
+	return made, nil
+}
+
+// embedAlike returns the vectors of texts, which must be one each and of one length.
+func embedAlike(ctx context.Context, e memgpt.Embedder, texts []string, query bool) ([][]float32, error) {
+	vectors, err := e.Embed(ctx, texts, query)
 	if err != nil {
 		return nil, fmt.Errorf("embed plain texts: %w", err)
 	}
 	if len(vectors) != len(texts) || slices.ContainsFunc(vectors, func(v []float32) bool { return len(v) == 0 || len(v) != len(vectors[0]) }) {
 		return nil, fmt.Errorf("embed plain texts: got %d vectors for %d texts, not all of one length", len(vectors), len(texts))
 	}
-	made := priorOf(vectors)
-	p.models[e.Model()] = made
-	p.save(ctx, e.Model(), version, made)
-	return made, nil
+	return vectors, nil
 }
 
 // kindPrior is the kind of the records that hold priors; their ids are the models'.
@@ -110,10 +126,11 @@ const kindPrior = "prior"
 
 // keptPrior is a prior as a record.
 type keptPrior struct {
-	Texts    string // the plain texts that it was made of, hashed
-	Mean     []byte // float32, little-endian
-	Language []byte
-	Apart    float32
+	Texts     string // the texts that it was made of, hashed
+	Mean      []byte // float32, little-endian
+	Language  []byte
+	Apart     float32
+	Strangers []byte // one vector after another; nil before they were embedded
 }
 
 // load returns the prior that was kept, nil without one, and the version of its record. That a record can't be read costs
@@ -127,37 +144,55 @@ func (p *priors) load(ctx context.Context, model string) (*prior, int64) {
 		return nil, 0
 	}
 	var k keptPrior
-	if json.Unmarshal(r.Data, &k) != nil || k.Texts != hashedPlainTexts() || len(k.Mean) == 0 || len(k.Mean)%4 != 0 || len(k.Mean) != len(k.Language) {
+	if json.Unmarshal(r.Data, &k) != nil || k.Texts != hashedPlainTexts() || len(k.Mean) == 0 || len(k.Mean)%4 != 0 ||
+		len(k.Mean) != len(k.Language) || k.Strangers != nil && len(k.Strangers) != len(strangers())*len(k.Mean) {
 		return nil, r.Version
 	}
-	x := &prior{mean: make([]float32, len(k.Mean)/4), language: make([]float32, len(k.Mean)/4), apart: k.Apart}
-	for i := range x.mean {
-		x.mean[i] = math.Float32frombits(binary.LittleEndian.Uint32(k.Mean[4*i:]))
-		x.language[i] = math.Float32frombits(binary.LittleEndian.Uint32(k.Language[4*i:]))
+	x := &prior{mean: readFloats(k.Mean), language: readFloats(k.Language), apart: k.Apart}
+	for row := range slices.Chunk(k.Strangers, len(k.Mean)) {
+		x.strangers = append(x.strangers, readFloats(row))
 	}
 	return x, r.Version
 }
 
-// save keeps a prior. Where it can't, because another process did at the same time or for any other reason, the next use
-// will find or make it.
-func (p *priors) save(ctx context.Context, model string, version int64, x *prior) {
-	if p.records == nil {
-		return
+func readFloats(data []byte) []float32 {
+	v := make([]float32, len(data)/4)
+	for i := range v {
+		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
 	}
-	k := keptPrior{Texts: hashedPlainTexts(), Apart: x.apart}
-	for i := range x.mean {
-		k.Mean = binary.LittleEndian.AppendUint32(k.Mean, math.Float32bits(x.mean[i]))
-		k.Language = binary.LittleEndian.AppendUint32(k.Language, math.Float32bits(x.language[i]))
+	return v
+}
+
+func appendFloats(data []byte, v []float32) []byte {
+	for _, x := range v {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(x))
+	}
+	return data
+}
+
+// save keeps a prior. Where it can't, because another process did at the same time or for any other reason, the next use
+// will find or make it. It returns the version of the record.
+func (p *priors) save(ctx context.Context, model string, version int64, x *prior) int64 {
+	if p.records == nil {
+		return version
+	}
+	k := keptPrior{Texts: hashedPlainTexts(), Mean: appendFloats(nil, x.mean), Language: appendFloats(nil, x.language), Apart: x.apart}
+	for _, v := range x.strangers {
+		k.Strangers = appendFloats(k.Strangers, v)
 	}
 	data, err := json.Marshal(k)
 	if err == nil {
 		r := store.Record{Kind: kindPrior, ID: model, Data: data, Version: version}
-		_, _ = p.records.Commit(ctx, &store.Commit{Now: time.Now(), Records: []store.Record{r}})
+		_, err = p.records.Commit(ctx, &store.Commit{Now: time.Now(), Records: []store.Record{r}})
 	}
+	if err != nil {
+		return version
+	}
+	return version + 1
 }
 
 func hashedPlainTexts() string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(plainTexts(), "\n"))))
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(slices.Concat(plainTexts(), strangers()), "\n"))))
 }
 
 func priorOf(vectors [][]float32) *prior {

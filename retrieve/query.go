@@ -23,9 +23,10 @@ type query struct {
 	groups  []group
 	phrases []phrase
 	quoted  bool // the phrases stood in quotation marks
+	code    bool // it is one code, number, address or path
+	dated   bool // it asks for a time and nothing else; groups are names of that time
 	known   map[string]int
 
-	asked    int     // groups, before those are dropped that no document holds
 	possible float32 // the greatest score that words can give
 	rare     float32 // the greatest that a word can which a single document holds
 }
@@ -280,7 +281,8 @@ func (s *scratch) askVerbatim(q *query, text string) {
 	for _, quoted := range list {
 		sub := &query{known: map[string]int{}}
 		s.read(quoted)
-		many := len(s.tokens) > 1 || len(s.tokens) == 1 && s.indexRunLength() > 2
+		q.code = !q.quoted && s.isCode()
+		many := len(s.tokens) > 1 || len(s.tokens) == 1 && s.indexRunLength() > 2 || q.code
 		s.ask(sub)
 		p := phrase{text: s.plain(quoted)}
 		for key, i := range sub.known {
@@ -292,6 +294,15 @@ func (s *scratch) askVerbatim(q *query, text string) {
 			q.phrases = append(q.phrases, p)
 		}
 	}
+}
+
+// isCode reports whether what was read is one code, number, address or path: no word of a language, and no date.
+func (s *scratch) isCode() bool {
+	if len(s.tokens) == 0 || len(s.dates) > 0 || s.compoundEnd(0) < len(s.tokens) {
+		return false
+	}
+	only := s.tokens[0]
+	return only.joinable() && (len(s.tokens) > 1 || only.mixed || only.class == classDigit && only.end-only.start > 2)
 }
 
 // indexRunLength returns the characters of the first token if it is a run without spaces, else 1.

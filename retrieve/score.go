@@ -66,7 +66,6 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 		return err
 	}
 	sc := newScorer(w.meta, stats)
-	q.asked = len(q.groups)
 	q.possible, q.rare = sc.possible(q.groups), sc.idf(1)*(k1+1)
 	q.keepRarest(stats.DF)
 	q.markPhrases()

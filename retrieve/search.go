@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,7 +86,10 @@ const defaultSize = 5
 // is near enough to finds nothing (Hits.Weak). Where the embedder fails or is slow, words alone decide, and Hits.Words says
 // why: a query is never an error for want of vectors.
 //
-// Without text, or with stop words alone beside a filter, it lists what passes, the newest first. What has no time does
+// A question that asks for a time and nothing else ("what happened last May?") finds what is of that time.
+//
+// Without text, or with stop words or punctuation alone beside a filter, it lists what passes, the newest first;
+// punctuation alone without a filter finds nothing. What has no time does
 // not pass a filter of time; what has no role, conversation or tag passes no filter of those. An empty list is no filter. Any text is a valid query.
 func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
 	q.Page = max(q.Page, 0)
@@ -102,10 +106,17 @@ func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) 
 		return hits, fmt.Errorf("search: prepare the filters: %w", err)
 	}
 	want := &wanted{Query: q, meta: meta, pass: pass}
-	asked := s.analyzer.parse(q.Text)
-	if len(asked.groups) == 0 || asked.stopsOnly() && narrowed(q) && !asked.quoted {
+	want.dates = s.spans(want)
+	asked := s.asked(want)
+	switch bare := len(asked.groups) == 0 && !asked.dated; {
+	case bare && strings.TrimSpace(q.Text) == "", narrowed(q) && (bare || asked.stopsOnly() && !asked.quoted):
 		hits.Total = want.newest()
-	} else if err = s.score(ctx, want, asked, &hits); err != nil {
+	case bare: // punctuation: nothing holds it
+		return hits, nil
+	default:
+		err = s.score(ctx, want, asked, &hits)
+	}
+	if err != nil {
 		return hits, fmt.Errorf("search: score: %w", err)
 	}
 	hits.List, err = s.fetch(ctx, want)
@@ -123,9 +134,10 @@ func narrowed(q tool.Query) bool {
 // wanted is a query on its way, and the page that it found.
 type wanted struct {
 	tool.Query
-	meta *store.Meta
-	pass *filter
-	page []found
+	meta  *store.Meta
+	pass  *filter
+	dates spans // that the text names
+	page  []found
 
 	parts map[int][]tool.Part // of the page's scores, where they are asked for
 }
@@ -183,18 +195,19 @@ func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hi
 	if err != nil {
 		return err
 	}
-	v := verdict{score: b.score, match: func(i int) bool { return b.score[i] > 0 },
-		parts: func(i int) []tool.Part { return []tool.Part{{Name: "words", Value: float64(b.score[i])}} }}
-	if si != nil {
-		if v, err = s.fuse(ctx, w, q, b, si); err != nil {
-			return err
-		}
+	v, err := s.fuse(ctx, w, q, b, si)
+	if err != nil {
+		return err
 	}
 	if hits.Weak = v.weak; v.weak {
 		return nil
 	}
-	if err := s.liftVerbatim(ctx, w, q, b, v.score); err != nil {
+	lifted, err := s.liftVerbatim(ctx, w, q, b, v.score)
+	if err != nil {
 		return err
+	}
+	if lifted > 0 && q.literal() && !s.recipe.noFloor {
+		v.match = func(i int) bool { return b.score[i] > 0 } // what it is like is no answer to who knows what it says
 	}
 	w.best(v, hits)
 	if w.Explain {

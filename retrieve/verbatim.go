@@ -13,12 +13,12 @@ const (
 	verbatimBytes = 4 << 20 // of texts that are searched, together
 )
 
-// liftVerbatim raises the documents that hold a phrase of the query word by word over all others. It looks at the best
-// of those that hold all words of a phrase.
-func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board, score []float32) error {
+// liftVerbatim raises the documents that hold a phrase of the query word by word over all others, and returns how many it
+// found. It looks at the best of those that hold all words of a phrase.
+func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board, score []float32) (lifted int, err error) {
 	need := q.needed()
 	if need == 0 {
-		return nil
+		return 0, nil
 	}
 	best := newRanking(w.meta, verbatimDocs)
 	for i, held := range b.held {
@@ -28,11 +28,11 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 	}
 	docs := best.sorted()
 	if len(docs) == 0 {
-		return nil
+		return 0, nil
 	}
 	hits, err := s.originals(ctx, w.Query, w.meta, docs)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	a := s.analyzer.get()
 	defer s.analyzer.pool.Put(a)
@@ -43,14 +43,17 @@ func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *boa
 			continue
 		}
 		budget -= len(hit.Text)
-		text := a.plain(hit.Text)
+		text, before := a.plain(hit.Text), score[docs[k].doc]
 		for _, p := range q.phrases {
 			if holds(text, p.text) {
 				score[docs[k].doc] += lift
 			}
 		}
+		if score[docs[k].doc] > before {
+			lifted++
+		}
 	}
-	return nil
+	return lifted, nil
 }
 
 // needed returns how many groups a document must hold to be worth a look, 0 where no phrase can be found.
@@ -62,6 +65,11 @@ func (q *query) needed() int {
 		}
 	}
 	return need
+}
+
+// literal reports whether the query is a code, or quotations and nothing beside them.
+func (q *query) literal() bool {
+	return q.code || q.quoted && !slices.ContainsFunc(q.groups, func(g group) bool { return !g.phrase && !g.extra })
 }
 
 // forget takes a group out of the phrases: it is too common to be scored.

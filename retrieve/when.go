@@ -19,6 +19,7 @@ type span struct {
 	from, to time.Time
 	weight   float64
 	text     string
+	at       int // where it stands in the question, in bytes
 }
 
 // spans are the stretches that a question names, in its order.
@@ -43,7 +44,8 @@ func findSpans(q string, now time.Time, known []knownDate) spans {
 		for _, s := range f.list {
 			from, to := zoned(s.from, now.Location()), zoned(s.to, now.Location())
 			if from.Before(to) && len(list) < maxSpans {
-				list = append(list, span{from, to, s.sure * narrowness(to.Sub(from)), q[places[f.start]:places[f.end]]})
+				at := places[f.start]
+				list = append(list, span{from, to, s.sure * narrowness(to.Sub(from)), q[at:places[f.end]], at})
 			}
 		}
 	}
@@ -135,7 +137,8 @@ func plainDateRune(r rune) rune {
 
 // simplified maps the traditional and Japanese characters that the rules know to simplified ones.
 var simplified = pairs("週周個个號号後后來来禮礼節节聖圣誕诞慶庆國国兩两幾几這这間间過过將将劃划準准備备紀纪記记勞劳動动萬万時时" +
-	"點点媽妈們们從从預预結结內内說说雙双兒儿師师婦妇親亲裡里裏里剛刚對对陽阳歲岁總总頭头與与終终開开會会農农曆历爺爷")
+	"點点媽妈們们從从預预結结內内說说雙双兒儿師师婦妇親亲裡里裏里剛刚對对陽阳歲岁總总頭头與与終终開开會会農农曆历爺爷" +
+	"發发麼么討讨論论談谈話话請请幫帮憶忆顧顾錄录題题東东讓让給给問问還还當当經经歷历達达訴诉舉举")
 
 func pairs(list string) map[rune]rune {
 	runes := []rune(list)
