@@ -29,6 +29,7 @@ func (a *app) chatCommand() *cobra.Command {
 		},
 	}
 	a.threadFlag(cmd)
+	a.prefetchFlag(cmd)
 	return cmd
 }
 
