@@ -22,8 +22,10 @@ import (
 
 // sweep is what the command line asks for.
 type sweep struct {
-	bin, data, cache, docs string
-	limit, window          int
+	bin, data, cache, docs, runs string
+	limit, window                int
+
+	done map[string]json.RawMessage // reports, by command line
 }
 
 // report is what is read of a report of memgpt eval.
@@ -43,6 +45,7 @@ func main() {
 	flag.StringVar(&s.data, "data", "", "file with conversations, as memgpt eval locomo reads it")
 	flag.StringVar(&s.cache, "cache", filepath.Join(os.TempDir(), "memgpt-vectors"), "directory that keeps vectors from run to run")
 	flag.StringVar(&s.docs, "docs", "docs", "directory with prefetch.md")
+	flag.StringVar(&s.runs, "runs", "", "file that keeps reports, so that what was interrupted goes on")
 	flag.IntVar(&s.limit, "limit", 100, "questions a run")
 	flag.IntVar(&s.window, "window", 4096, "context window in tokens")
 	flag.Parse()
@@ -52,6 +55,14 @@ func main() {
 }
 
 func (s *sweep) run() error {
+	s.done = map[string]json.RawMessage{}
+	if data, err := os.ReadFile(s.runs); err == nil {
+		if err := json.Unmarshal(data, &s.done); err != nil {
+			return fmt.Errorf("read %s: %w", s.runs, err)
+		}
+	} else if s.runs != "" && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	handed, err := s.budgets()
 	if err != nil {
 		return err
@@ -73,18 +84,37 @@ func (s *sweep) eval(mode, model string, budget int) (r report, err error) {
 	if budget > 0 {
 		args = append(args, "--prefetch-budget", fmt.Sprint(budget))
 	}
-	var errs bytes.Buffer
-	cmd := exec.Command(s.bin, args...)
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &r)
+	key := strings.Join(args, " ")
+	out, known := s.done[key]
+	if !known {
+		var errs bytes.Buffer
+		cmd := exec.Command(s.bin, args...)
+		cmd.Stderr = &errs
+		if out, err = cmd.Output(); err != nil {
+			return r, fmt.Errorf("%s: %w: %s", key, err, errs.String())
+		}
+		s.done[key] = out
+		if err := s.keep(); err != nil {
+			return r, err
+		}
 	}
-	if err != nil {
-		return r, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, errs.String())
+	if err := json.Unmarshal(out, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", key, err)
 	}
 	log.Printf("%s %s budget %d: evidence %.2f, tokens %.0f, searches %.2f", mode, model, budget, r.Evidence, r.Tokens, r.Searches)
 	return r, nil
+}
+
+// keep writes all reports down.
+func (s *sweep) keep() error {
+	if s.runs == "" {
+		return nil
+	}
+	data, err := json.Marshal(s.done)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.runs, data, 0o644)
 }
 
 var budgetSizes = []int{250, 500, 750, 1000}
@@ -111,6 +141,7 @@ func (s *sweep) slips(text *strings.Builder, handed []report) error {
 	system := handed[len(handed)-1].Evidence
 	fmt.Fprintf(text, "| slip | p | model pages: evidence, tokens, searches | both: evidence, tokens, searches | system alone |\n|---|---|---|---|---|\n")
 	c := chart{title: "Evidence in the prompt against forgetfulness", x: "p: share of turns in which the model forgets to search", y: "evidence in the prompt, %", right: 1}
+	said := ""
 	for _, kind := range kinds {
 		var pages, both []point
 		for i := kind.from; i <= kind.steps; i++ {
@@ -130,15 +161,15 @@ func (s *sweep) slips(text *strings.Builder, handed []report) error {
 		}
 		if kind.name == "forget_search" {
 			c.lines = []line{{"both", both}, {"the model pages", pages}}
-			crossings(text, handed, pages, &c)
+			said = crossings(handed, pages, &c)
 		}
 	}
-	text.WriteString("\n![Evidence in the prompt against forgetfulness](prefetch-slips.svg)\n")
+	text.WriteString(said + "\n![Evidence in the prompt against forgetfulness](prefetch-slips.svg)\n")
 	return os.WriteFile(filepath.Join(s.docs, "prefetch-slips.svg"), []byte(c.svg()), 0o644)
 }
 
 // crossings says from which p on the system alone, with each budget, brings more than the model alone.
-func crossings(text *strings.Builder, handed []report, pages []point, c *chart) {
+func crossings(handed []report, pages []point, c *chart) string {
 	for i, r := range handed {
 		c.lines = append(c.lines, line{fmt.Sprintf("system alone, %d tokens", budgetSizes[i]), []point{{0, r.Evidence}, {1, r.Evidence}}})
 	}
@@ -146,11 +177,15 @@ func crossings(text *strings.Builder, handed []report, pages []point, c *chart) 
 	for i, r := range handed {
 		at := "at no p"
 		if p, ok := crossing(pages, r.Evidence); ok {
-			at = fmt.Sprintf("from p = %.2f", p)
+			at = fmt.Sprintf("from p = %.2f on", p)
+			if p == 0 {
+				at = "at every p"
+			}
 		}
 		said = append(said, fmt.Sprintf("with %d tokens %s", budgetSizes[i], at))
 	}
-	fmt.Fprintf(text, "\nThe system alone brings more evidence than the model alone: %s.\n\n", strings.Join(said, ", "))
+	return fmt.Sprintf("\nWhere the lines cross: the system alone brings more evidence than the model that forgets to search with probability p\n%s.\n",
+		strings.Join(said, ", "))
 }
 
 // crossing returns the p at which a falling line passes a level.
@@ -168,10 +203,22 @@ func crossing(line []point, level float64) (float64, bool) {
 
 // interruptions sets what is carried against how often the system speaks, and how much.
 func (s *sweep) interruptions(text *strings.Builder, handed []report) error {
-	text.WriteString("\n| budget | turns with something handed over | looked twice | hits | tokens | evidence handed over |\n|---|---|---|---|---|---|\n")
-	for i, r := range handed {
+	text.WriteString("\n| budget | window | turns with something handed over | looked twice | hits | tokens | evidence handed over |\n|---|---|---|---|---|---|---|\n")
+	wide := *s
+	wide.window = 4 * s.window
+	row := func(window, budget int, r report) {
 		p := r.Prefetch
-		fmt.Fprintf(text, "| %d | %.0f %% | %.0f %% | %.1f | %.0f | %.1f %% |\n", budgetSizes[i], p.Turns, p.Second, p.Hits, p.Tokens, p.Evidence)
+		fmt.Fprintf(text, "| %d | %d | %.0f %% | %.0f %% | %.1f | %.0f | %.1f %% |\n", budget, window, p.Turns, p.Second, p.Hits, p.Tokens, p.Evidence)
+	}
+	for i, r := range handed {
+		row(s.window, budgetSizes[i], r)
+	}
+	for _, budget := range []int{1000, 2000} {
+		r, err := wide.eval("prefetch", "offline", budget)
+		if err != nil {
+			return err
+		}
+		row(wide.window, budget, r)
 	}
 	text.WriteString("\n| turns interrupted | least score of the best hit |")
 	c := chart{title: "Evidence carried against turns interrupted", x: "turns interrupted, % (where the best hit scores highest)", y: "evidence handed over, %", right: 100}
