@@ -14,14 +14,14 @@ import (
 
 // Config holds the settings. Zero values mean that nothing was set.
 type Config struct {
-	Home      string        // data directory (MEMGPT_HOME); never empty
-	Model     string        // model's name, or "offline" (MEMGPT_MODEL)
-	Window    int           // tokens (MEMGPT_WINDOW)
-	Heartbeat time.Duration // interval of timer heartbeats (MEMGPT_HEARTBEAT)
-	Embedder  string        // what makes vectors of texts: builtin (also ""), none, a folder or a base URL (MEMGPT_EMBEDDER)
-	BaseURL   string        // OPENAI_BASE_URL
-	APIKey    string        // OPENAI_API_KEY
-	Zone      string        // IANA name of the machine's time zone; "" when unknown
+	Home      string         // data directory (MEMGPT_HOME); never empty
+	Model     string         // model's name, or "offline" (MEMGPT_MODEL)
+	Window    int            // tokens (MEMGPT_WINDOW)
+	Heartbeat *time.Duration // interval of timer heartbeats (MEMGPT_HEARTBEAT), 0 for none; nil leaves it to the agent
+	Embedder  string         // what makes vectors of texts: builtin (also ""), none, a folder or a base URL (MEMGPT_EMBEDDER)
+	BaseURL   string         // OPENAI_BASE_URL
+	APIKey    string         // OPENAI_API_KEY
+	Zone      string         // IANA name of the machine's time zone; "" when unknown
 }
 
 // Read reads the settings. It fails for values that can't be read, naming the variable.
@@ -43,10 +43,12 @@ func Read(getenv func(string) string) (Config, error) {
 			return c, fmt.Errorf("MEMGPT_WINDOW is %q: set it to a number of tokens, such as 8192", v)
 		}
 	}
-	if v := getenv("MEMGPT_HEARTBEAT"); v != "" && v != "0" {
-		if c.Heartbeat, err = time.ParseDuration(v); err != nil || c.Heartbeat < 0 {
-			return c, fmt.Errorf("MEMGPT_HEARTBEAT is %q: set it to a duration, such as 30m", v)
+	if v := getenv("MEMGPT_HEARTBEAT"); v != "" {
+		every, err := time.ParseDuration(v)
+		if err != nil || every < 0 || every > 0 && every < time.Second {
+			return c, fmt.Errorf("MEMGPT_HEARTBEAT is %q: set it to a duration of a second or more, such as 30m, or to 0 for none", v)
 		}
+		c.Heartbeat = &every
 	}
 	return c, nil
 }

@@ -25,7 +25,8 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Config{Home: "h", Model: "offline", Window: 4096, Heartbeat: 90 * time.Second, BaseURL: "http://localhost:1/v1",
+	every := 90 * time.Second
+	want := Config{Home: "h", Model: "offline", Window: 4096, Heartbeat: &every, BaseURL: "http://localhost:1/v1",
 		APIKey: "k", Zone: "Asia/Shanghai"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -18,6 +18,8 @@ type Outcome struct {
 	Searches              int  // calls of the functions that bring stored texts back
 	Steps                 int
 	Tokens                int // of all requests, by our count
+	Handed                int // pieces of evidence that the system handed over
+	Prefetch              memgpt.Prefetched
 	Stop                  memgpt.StopReason
 	Failure               string // why the model failed; "" when it did not
 	Faults                int    // pieces of evidence that the data names and does not have
@@ -55,10 +57,13 @@ func (l *loader) ask(ctx context.Context, q *Question) (Outcome, error) {
 }
 
 func (l *loader) outcome(q *Question, w *watch, turn *memgpt.Turn) Outcome {
-	o := Outcome{Case: l.c.Name, Question: q.ID, Group: q.Group, Gold: len(q.Gold), Seen: w.seen(), Faults: q.Faults,
+	o := Outcome{Case: l.c.Name, Question: q.ID, Group: q.Group, Gold: len(q.Gold), Seen: shownOf(w.gold), Handed: shownOf(w.handed), Faults: q.Faults,
 		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Searches: w.searches, Steps: turn.Steps, Stop: turn.Stop}
-	for _, n := range w.context {
-		o.Tokens += n
+	for step, n := range w.context {
+		o.Tokens += n * (1 + w.again[step]) // the request of a reply that was thrown away is about as long as the next one
+	}
+	if turn.Prefetch != nil {
+		o.Prefetch = *turn.Prefetch
 	}
 	if turn.State != memgpt.TurnDone {
 		o.Failure = turn.Error

@@ -89,7 +89,7 @@ func talkSuite(t *testing.T) *Suite {
 	t.Helper()
 	// One conversation a line: the line breaks above are for the reader.
 	text := strings.ReplaceAll(strings.ReplaceAll(talk, "\n", ""), `]}{"conv"`, "]}\n{\"conv\"")
-	s, err := Load(SuiteLocomo, write(t, "talk.jsonl", text))
+	s, err := Load(SuiteLocomo, write(t, "talk.jsonl", text), false)
 	if err != nil {
 		t.Fatal(err)
 	}

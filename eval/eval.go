@@ -15,7 +15,6 @@ package eval
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"memgpt"
@@ -40,8 +39,10 @@ type Config struct {
 	Window int
 	// Limit bounds the questions, taken evenly from all; in suites of levels it holds for each level. 0 is all.
 	Limit int
-	// NoSearch takes the functions that bring stored texts back away from the model.
-	NoSearch bool
+	// Mode is who looks into memory; "" is ModeMemGPT.
+	Mode Mode
+	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
+	Budget int
 	// Embedder makes the vectors of queries, and Index, which is called when a case's memory is loaded, those of its texts.
 	// Without both, search goes by words alone.
 	Embedder memgpt.Embedder
@@ -73,11 +74,8 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	if cfg.Open == nil || cfg.Model == nil {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: it needs a store and a model", s.Name)
 	}
-	if cfg.Window == 0 {
-		cfg.Window = DefaultWindow
-	}
-	if cfg.Parallel <= 0 {
-		cfg.Parallel = runtime.GOMAXPROCS(0)
+	if err := cfg.settle(); err != nil {
+		return nil, fmt.Errorf("run suite %s: %w", s.Name, err)
 	}
 	counter, err := token.New(token.Config{})
 	if err != nil {

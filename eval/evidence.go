@@ -29,15 +29,19 @@ type watch struct {
 	question string
 	answer   string // expected, folded
 	gold     []*sighting
+	handed   []*sighting // the same evidence, as far as the system handed it over
 	said     []string
 	searches int
 	context  map[int]int // tokens of the request, by step
+	again    map[int]int // replies that were thrown away, by step
 }
 
 func newWatch(q *Question) *watch {
-	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}}
+	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}, again: map[int]int{}}
 	for _, g := range q.Gold {
-		w.gold = append(w.gold, &sighting{Evidence: g, runes: []rune(g.Text)})
+		runes := []rune(g.Text)
+		w.gold = append(w.gold, &sighting{Evidence: g, runes: runes})
+		w.handed = append(w.handed, &sighting{Evidence: g, runes: runes})
 	}
 	return w
 }
@@ -47,6 +51,8 @@ func (w *watch) update(u memgpt.Update) {
 	switch u := u.(type) {
 	case memgpt.Spoke:
 		w.said = append(w.said, u.Text)
+	case memgpt.StepDiscarded:
+		w.again[u.Step]++
 	case memgpt.StepCommitted:
 		if u.Step > 0 && u.Context > 0 {
 			w.context[u.Step] = u.Context
@@ -66,9 +72,9 @@ func searches(name string) bool {
 	return name == "conversation_search" || name == "archival_memory_search"
 }
 
-// seen counts the pieces of evidence that were in context.
-func (w *watch) seen() (n int) {
-	for _, g := range w.gold {
+// shownOf counts the pieces of evidence that were shown.
+func shownOf(gold []*sighting) (n int) {
+	for _, g := range gold {
 		if g.shown() {
 			n++
 		}
@@ -106,10 +112,11 @@ func (w *watch) queued(text string) {
 	}
 	switch {
 	case e.Type == memgpt.EventPrefetch:
-		w.lines(e.Message)
+		w.lines(e.Message, w.gold)
+		w.lines(e.Message, w.handed)
 	case e.Type != memgpt.EventUser && e.Type != memgpt.EventAgent:
 	case e.Cut:
-		w.piece(quote{ID: e.ID, Text: e.Message})
+		w.piece(quote{ID: e.ID, Text: e.Message}, w.gold)
 	default:
 		for _, g := range w.gold {
 			if g.Text == e.Message {
@@ -126,7 +133,7 @@ func (w *watch) quoted(text string) {
 		Message string `json:"message"`
 	}
 	if json.Unmarshal([]byte(text), &e) == nil && e.Status == "OK" {
-		w.lines(e.Message)
+		w.lines(e.Message, w.gold)
 	}
 }
 
@@ -137,17 +144,17 @@ type quote struct {
 	Offset int    `json:"offset"`
 }
 
-func (w *watch) lines(text string) {
+func (w *watch) lines(text string, gold []*sighting) {
 	for line := range strings.Lines(text) {
 		var q quote
 		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &q) == nil {
-			w.piece(q)
+			w.piece(q, gold)
 		}
 	}
 }
 
-func (w *watch) piece(q quote) {
-	for _, g := range w.gold {
+func (w *watch) piece(q quote, gold []*sighting) {
+	for _, g := range gold {
 		if g.ID == q.ID {
 			g.add(q.Offset, q.Text)
 			g.answered = g.answered || w.answer != "" && strings.Contains(fold(q.Text), w.answer)

@@ -58,7 +58,7 @@ func TestWhatCountsAsInContext(t *testing.T) {
 		for _, m := range test.messages {
 			w.request(&memgpt.Request{Messages: []memgpt.Message{m}})
 		}
-		if got := w.seen() == 1; got != test.want {
+		if got := shownOf(w.gold) == 1; got != test.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
@@ -67,7 +67,7 @@ func TestWhatCountsAsInContext(t *testing.T) {
 func TestTheQuestionIsNoEvidence(t *testing.T) {
 	w := newWatch(&Question{Text: "Who?", Gold: []Evidence{{"m1", "Who?"}}})
 	w.request(&memgpt.Request{Messages: []memgpt.Message{queued(memgpt.EventUser, "Who?")}})
-	if w.seen() != 0 {
+	if shownOf(w.gold) != 0 {
 		t.Error("the question was taken for its evidence")
 	}
 }
@@ -80,8 +80,8 @@ func TestRequestsForSummariesDontCount(t *testing.T) {
 		if _, err := m.Generate(t.Context(), req, nil); err != nil {
 			t.Fatal(err)
 		}
-		if w.seen() != want {
-			t.Errorf("after a request for %q: %d", req.Purpose, w.seen())
+		if shownOf(w.gold) != want {
+			t.Errorf("after a request for %q: %d", req.Purpose, shownOf(w.gold))
 		}
 		req.Purpose = memgpt.PurposeStep
 	}

@@ -82,7 +82,8 @@ func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) st
 	now := clock.now()
 	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
 	human := memgpt.Block{ID: id("block"), Label: "human", Limit: blockLimit, Description: "Key facts about the person you talk with."}
-	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.Window, Blocks: []string{persona.ID, human.ID}, Created: now}
+	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.Window, Blocks: []string{persona.ID, human.ID}, Created: now,
+		Prefetch: l.r.cfg.prefetch()}
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
 	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
 		Threads: []memgpt.Thread{main}})
@@ -168,7 +169,7 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
 	}
-	if l.r.cfg.NoSearch {
+	if l.r.cfg.Mode == ModeNone {
 		cfg.Search = nothing{}
 	}
 	return kernel.New(cfg)
@@ -194,7 +195,7 @@ func (r *runner) functions(compact, native bool) ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.cfg.NoSearch {
+	if !r.cfg.Mode.searches() {
 		all = slices.DeleteFunc(all, func(t tool.Tool) bool { return t.Search })
 	}
 	r.tools[form] = all

@@ -38,26 +38,21 @@ type unifiedQuery struct {
 	Time string   `json:"time"`
 }
 
-// Locomo reads long conversations with questions about them from a file of the unified format: one conversation a line,
+// Talks reads a suite of conversations with questions about them from a file of the unified format: one conversation a
+// line, each remembered by an agent of its own, or all by one where they are pooled,
 //
 //	{"conv":…, "docs":[{"id","text","time","who","session"?}], "queries":[{"id","q","a","cat","gold":[ids of docs],"time"}]}
 //
 // Any data set in that format will do. A speaker's name that a text begins with ("Caroline: …") is taken off. Times
 // without a zone are UTC; what can't be read as a time is none. Gold ids that no doc has are counted as faults.
-func Locomo(path string) (*Suite, error) {
-	s := &Suite{Name: SuiteLocomo}
-	err := readLines(path, nil, func(line []byte) error {
-		c, err := parseUnified(line)
-		if err == nil {
-			s.Cases = append(s.Cases, c)
-		}
-		return err
-	})
+func Talks(name, path string, pooled bool) (*Suite, error) {
+	set, err := readSet(path, nil, pooled)
 	if err != nil {
 		return nil, err
 	}
-	if countQuestions(s.Cases) == 0 {
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "%s: there are no questions in it", path)
+	s := &Suite{Name: name}
+	for _, p := range set.pools {
+		s.Cases = append(s.Cases, Case{Name: p.name, Persona: talkPersona, Lines: p.lines, Now: afterLast(p.lines), Questions: p.questions})
 	}
 	return s, nil
 }
@@ -110,26 +105,6 @@ func decodeUnified(line []byte) (*unified, error) {
 		}
 	}
 	return in, nil
-}
-
-func parseUnified(line []byte) (Case, error) {
-	in, err := decodeUnified(line)
-	if err != nil {
-		return Case{}, err
-	}
-	if len(in.Docs) == 0 {
-		return Case{}, errNoDocs
-	}
-	c := Case{Name: in.Conv, Persona: talkPersona}
-	var texts map[string]string
-	if c.Lines, texts, err = in.lines(); err != nil {
-		return Case{}, err
-	}
-	c.Now = afterLast(c.Lines)
-	for _, q := range in.Queries {
-		c.Questions = append(c.Questions, q.question(texts))
-	}
-	return c, nil
 }
 
 var errNoDocs = errors.New("it has no docs")

@@ -13,7 +13,7 @@ func TestLong(t *testing.T) {
 		t.Skip("takes minutes; set MEMGPT_LONG=1")
 	}
 	data := shared(t)
-	talks, err := Load(SuiteLocomo, filepath.Join(data, "memory", "locomo_a.jsonl"))
+	talks, err := Load(SuiteLocomo, filepath.Join(data, "memory", "locomo_a.jsonl"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestLong(t *testing.T) {
 		return rep
 	}
 	with := timed(Config{Model: standIn(t)}, talks)
-	without := timed(Config{Model: standIn(t), NoSearch: true}, talks)
+	without := timed(Config{Model: standIn(t), Mode: ModeNone}, talks)
 	if with.N != without.N || with.Evidence < without.Evidence+30 {
 		t.Errorf("evidence in context: %v with search, %v without", with.Evidence, without.Evidence)
 	}
-	kv, err := Load(SuiteNestedKV, filepath.Join(data, "nested_kv"))
+	kv, err := Load(SuiteNestedKV, filepath.Join(data, "nested_kv"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

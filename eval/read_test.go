@@ -44,7 +44,7 @@ func TestLocomoReadsTheUnifiedFormat(t *testing.T) {
 }
 
 func TestNestedKVMakesChains(t *testing.T) {
-	s, err := Load(SuiteNestedKV, chains(t))
+	s, err := Load(SuiteNestedKV, chains(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,21 +83,21 @@ func TestBrokenDataGivesOneClearError(t *testing.T) {
 		"twice":          {`{"docs":[{"id":"1","text":"x"},{"id":"1","text":"y"}]}`, `line 1: two docs have the id "1"`},
 		"empty query":    {`{"docs":[{"id":"1","text":"x"}],"queries":[{"q":" "}]}`, "line 1: query 1 is empty"},
 		"no questions":   {`{"docs":[{"id":"1","text":"x"}]}`, "there are no questions in it"},
-		"empty":          {"\n", "there are no questions in it"},
+		"empty":          {"\n", "it is empty"},
 	}
 	for name, test := range tests {
 		path := write(t, "data.jsonl", test.text)
-		_, err := Load(SuiteLocomo, path)
+		_, err := Load(SuiteLocomo, path, false)
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want %s", name, err, test.want)
 		}
 	}
 	for _, path := range []string{filepath.Join(t.TempDir(), "absent"), t.TempDir()} {
-		if _, err := Load(SuiteLocomo, path); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := Load(SuiteLocomo, path, false); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := Load("chess", "x"); err == nil || !strings.Contains(err.Error(), `"chess"`) || !strings.Contains(err.Error(), "nested-kv") {
+	if _, err := Load("chess", "x", false); err == nil || !strings.Contains(err.Error(), `"chess"`) || !strings.Contains(err.Error(), "nested-kv") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -122,11 +122,11 @@ func TestBrokenChainsGiveOneClearError(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Load(SuiteNestedKV, dir); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), dir) {
+		if _, err := Load(SuiteNestedKV, dir, false); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
 	}
-	if _, err := Load(SuiteNestedKV, t.TempDir()); err == nil || !strings.Contains(err.Error(), pairsFile) {
+	if _, err := Load(SuiteNestedKV, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), pairsFile) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -170,7 +170,7 @@ func TestSharedDataIsRead(t *testing.T) {
 		t.Skip("there are no files of memories")
 	}
 	for _, path := range files {
-		s, err := Load(SuiteLocomo, path)
+		s, err := Load(SuiteLocomo, path, false)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -191,7 +191,7 @@ func TestSharedDataIsRead(t *testing.T) {
 			t.Errorf("%s: %d of %d texts have a time", name, timed, lines)
 		}
 	}
-	s, err := Load(SuiteNestedKV, filepath.Join(data, "nested_kv"))
+	s, err := Load(SuiteNestedKV, filepath.Join(data, "nested_kv"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 // Report is what a run measured. Shares are in per cent, 0 to 100, rounded to two places.
 type Report struct {
 	Suite  string `json:"suite"`
+	Mode   Mode   `json:"mode"`
 	Model  string `json:"model"`
 	Window int    `json:"window"`
 	Search bool   `json:"search"` // the model had the functions that bring stored texts back
@@ -36,6 +37,8 @@ type Report struct {
 	Steps    float64 `json:"steps"`    // a question
 	Tokens   float64 `json:"tokens"`   // of all requests of a question, by our own count
 	Seconds  float64 `json:"seconds"`  // of the whole run; set by whoever timed it
+	// Prefetch tells what the system looked up; nil where the mode has it look for nothing.
+	Prefetch *PrefetchReport `json:"prefetch,omitempty"`
 
 	// ByCategory holds the share of evidence in context, ByLevel the accuracy. One of them is set.
 	ByCategory  map[string]float64 `json:"by_category,omitempty"`
@@ -49,7 +52,7 @@ type Report struct {
 
 // report adds the outcomes up.
 func (r *runner) report(outcomes []Outcome) (*Report, error) {
-	rep := &Report{Suite: r.suite.Name, Model: r.cfg.Model.Capabilities().Name, Window: r.cfg.Window, Search: !r.cfg.NoSearch,
+	rep := &Report{Suite: r.suite.Name, Mode: r.cfg.Mode, Model: r.cfg.Model.Capabilities().Name, Window: r.cfg.Window, Search: r.cfg.Mode.searches(),
 		N: len(outcomes), WithoutEvidence: r.suite.Skipped(), Outcomes: outcomes}
 	var evidence, some, all, answered, right, searches, steps, tokens mean
 	groups := map[string]*mean{}
@@ -87,6 +90,9 @@ func (r *runner) report(outcomes []Outcome) (*Report, error) {
 	if r.suite.Scored {
 		accuracy := right.percent()
 		rep.Accuracy = &accuracy
+	}
+	if r.cfg.Mode.prefetches() {
+		rep.Prefetch = reportPrefetch(r.cfg.Budget, outcomes)
 	}
 	rep.group(r.suite.Levels, groups)
 	return rep, nil
@@ -135,12 +141,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 // WriteText writes the report as a table for a person.
 func (r *Report) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	search := "on"
-	if !r.Search {
-		search = "off"
-	}
 	rows := [][2]string{
-		{"suite", r.Suite}, {"model", r.Model}, {"window", fmt.Sprint(r.Window)}, {"search", search},
+		{"suite", r.Suite}, {"mode", string(r.Mode)}, {"model", r.Model}, {"window", fmt.Sprint(r.Window)},
 		{"questions", fmt.Sprintf("%d (%d more name no evidence)", r.N, r.WithoutEvidence)},
 		{"evidence in context", share(r.Evidence)}, {"  any of it", share(r.Any)}, {"  all of it", share(r.All)},
 		{"answered", share(r.Answered)},
@@ -153,6 +155,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	rows = append(rows, [2]string{"searches a question", fmt.Sprint(r.Searches)}, [2]string{"steps a question", fmt.Sprint(r.Steps)},
 		[2]string{"tokens a question", fmt.Sprintf("%.0f", r.Tokens)}, [2]string{"seconds", fmt.Sprintf("%.1f", r.Seconds)})
+	if p := r.Prefetch; p != nil {
+		rows = append(rows, [2]string{"prefetch handed over", share(p.Turns)}, [2]string{"  evidence in it", share(p.Evidence)},
+			[2]string{"  hits a question", fmt.Sprint(p.Hits)}, [2]string{"  tokens a question", fmt.Sprintf("%.0f", p.Tokens)},
+			[2]string{"  used a question", fmt.Sprint(p.Used)})
+	}
 	for _, row := range append(rows, r.groupRows()...) {
 		if _, err := fmt.Fprintf(t, "%s\t%s\n", row[0], row[1]); err != nil {
 			return err

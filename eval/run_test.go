@@ -20,7 +20,7 @@ import (
 
 func TestPerfectModelIsAtTheTop(t *testing.T) {
 	rep := run(t, Config{Model: seeker("conversation_search", "so it is")}, talkSuite(t))
-	want := &Report{Suite: SuiteLocomo, Model: "script", Window: DefaultWindow, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
+	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
 		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
 	got := *rep
@@ -68,7 +68,7 @@ func TestWithoutSearchNothingComesBack(t *testing.T) {
 		}
 		return script.Call("conversation_search", "query", message(last), "request_heartbeat", true)
 	})
-	rep := run(t, Config{Model: model, NoSearch: true}, talkSuite(t))
+	rep := run(t, Config{Model: model, Mode: ModeNone}, talkSuite(t))
 	if rep.Evidence != 0 || rep.Search {
 		t.Errorf("got %+v", rep)
 	}
@@ -81,7 +81,7 @@ func TestWithoutSearchNothingComesBack(t *testing.T) {
 		t.Errorf("offered were %v", offered)
 	}
 	// A stand-in that obeys what it is offered does no better.
-	if rep := run(t, Config{Model: standIn(t), NoSearch: true}, talkSuite(t)); rep.Evidence != 0 || rep.Searches != 0 {
+	if rep := run(t, Config{Model: standIn(t), Mode: ModeNone}, talkSuite(t)); rep.Evidence != 0 || rep.Searches != 0 {
 		t.Errorf("the stand-in without search: %+v", rep)
 	}
 }
@@ -120,7 +120,7 @@ func follower(patience int) memgpt.Model {
 }
 
 func TestChainsAreJudged(t *testing.T) {
-	s, err := Load(SuiteNestedKV, chains(t))
+	s, err := Load(SuiteNestedKV, chains(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestChainsAreJudged(t *testing.T) {
 }
 
 func TestRightAnswerWithoutEvidenceIsNoneOfTheSystem(t *testing.T) {
-	s, err := Load(SuiteNestedKV, chains(t))
+	s, err := Load(SuiteNestedKV, chains(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestRightAnswerWithoutEvidenceIsNoneOfTheSystem(t *testing.T) {
 }
 
 func TestStandInFollowsChains(t *testing.T) {
-	s, err := Load(SuiteNestedKV, chains(t))
+	s, err := Load(SuiteNestedKV, chains(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestStandInFollowsChains(t *testing.T) {
 
 func TestResultsDoNotDependOnParallel(t *testing.T) {
 	s := talkSuite(t)
-	kv, err := Load(SuiteNestedKV, chains(t))
+	kv, err := Load(SuiteNestedKV, chains(t), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestReportAsJSONAndText(t *testing.T) {
 	if err := rep.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"suite":"locomo","model":"script","window":8192,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
+	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
 		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"searches":1,"steps":2,"tokens":2000,"seconds":1.25,` +
 		`"by_category":{"none":0,"one":100,"two":100},"n_by_category":{"none":1,"one":2,"two":1}}` + "\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {

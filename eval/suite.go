@@ -51,23 +51,27 @@ type Evidence struct{ ID, Text string }
 
 // Names of the suites.
 const (
-	SuiteLocomo   = "locomo"
-	SuiteNestedKV = "nested-kv"
+	SuiteLocomo   = "locomo"    // LoCoMo: months of talk between two people
+	SuiteMadial   = "madial"    // MADial-Bench: talk in which a memory should come to mind, unasked
+	SuiteDMR      = "dmr"       // deep memory retrieval (paper, section 3.1)
+	SuiteNestedKV = "nested-kv" // the paper's nested key-value task (section 3.2)
 )
 
 // Suites returns the names of the suites.
-func Suites() []string { return []string{SuiteLocomo, SuiteNestedKV} }
+func Suites() []string { return []string{SuiteLocomo, SuiteMadial, SuiteDMR, SuiteNestedKV} }
 
-// Load reads the suite of that name from a path: a file for locomo (see [Locomo]), a directory for nested-kv (see
-// [NestedKV]).
-func Load(name, path string) (*Suite, error) {
+// Load reads the suite of that name from a path: a directory for nested-kv (see [NestedKV]), a file for all others (see
+// [Talks]), which alone can be pooled.
+func Load(name, path string, pooled bool) (*Suite, error) {
 	var s *Suite
 	var err error
-	switch name {
-	case SuiteLocomo:
-		s, err = Locomo(path)
-	case SuiteNestedKV:
+	switch {
+	case name == SuiteNestedKV && pooled:
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "suite %s can't be pooled: its chains share their pairs", name)
+	case name == SuiteNestedKV:
 		s, err = NestedKV(path)
+	case slices.Contains(Suites(), name):
+		s, err = Talks(name, path, pooled)
 	default:
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "there is no suite %q; the suites are %s", name, strings.Join(Suites(), ", "))
 	}

@@ -25,6 +25,7 @@ type app struct {
 	getenv     func(string) string
 	agentName  string
 	threadName string
+	prefetch   prefetchMode
 
 	cfg       config.Config
 	store     *sqlite.Store
@@ -144,23 +145,30 @@ func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format
 // agent returns the agent of the command line, made if there is none, with the settings that the environment gives.
 func (a *app) agent(ctx context.Context) (memgpt.Agent, memgpt.Thread, error) {
 	agent, err := a.host.Agent(ctx, "", a.agentName, host.AgentTemplate{
-		Agent:  memgpt.Agent{Zone: a.cfg.Zone, Heartbeat: a.cfg.Heartbeat},
+		Agent:  memgpt.Agent{Zone: a.cfg.Zone, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto}},
 		Blocks: host.DefaultBlocks(persona, "")})
 	if err != nil {
 		return agent, memgpt.Thread{}, err
 	}
-	if a.cfg.Heartbeat != agent.Heartbeat {
-		agent.Heartbeat = a.cfg.Heartbeat
-		if _, err = a.store.Commit(ctx, &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{agent}}); err != nil {
-			return agent, memgpt.Thread{}, fmt.Errorf("set the heartbeat of agent %s: %w", agent.Name, err)
-		}
-		agent.Version++
+	if agent, err = a.setAgent(ctx, agent, a.settingsGiven()); err != nil {
+		return agent, memgpt.Thread{}, err
 	}
 	if err := a.host.Heartbeats(ctx, agent); err != nil {
 		return agent, memgpt.Thread{}, err
 	}
 	th, err := a.host.Thread(ctx, agent, a.threadName)
 	return agent, th, err
+}
+
+// settingsGiven are the agent's settings that environment and flags name.
+func (a *app) settingsGiven() (pairs []string) {
+	if every := a.cfg.Heartbeat; every != nil {
+		pairs = append(pairs, "heartbeat="+every.String())
+	}
+	if a.prefetch != "" {
+		pairs = append(pairs, "prefetch="+string(a.prefetch))
+	}
+	return pairs
 }
 
 // known returns the agent of the command line, which must exist, for commands that only read.

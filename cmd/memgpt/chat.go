@@ -30,6 +30,7 @@ func (a *app) chatCommand() *cobra.Command {
 		},
 	}
 	a.threadFlag(cmd)
+	a.prefetchFlag(cmd)
 	return cmd
 }
 

@@ -40,10 +40,16 @@ func (a *app) contextCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(a.out, contextJSON(in, st, sizes))
+			handed, err := a.handedContext(ctx, st)
+			if err != nil {
+				return err
 			}
-			return a.printContext(in, st, sizes)
+			if asJSON {
+				out := contextJSON(in, st, sizes)
+				out["prefetch"] = handed
+				return writeJSON(a.out, out)
+			}
+			return a.printContext(in, st, sizes, handed)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object")
@@ -83,7 +89,8 @@ func hot(st *store.State) (messages, bytes int) {
 	return len(st.Queue), bytes + len(st.Thread.Summary.Text)
 }
 
-func (a *app) printContext(in *kernel.Inspection, st *store.State, sizes store.Sizes) error {
+func (a *app) printContext(in *kernel.Inspection, st *store.State, sizes store.Sizes, handed handedContext) error {
+	entries := handed.Entries
 	for i := range in.Request.Messages {
 		m := &in.Request.Messages[i]
 		if _, err := fmt.Fprintf(a.out, "── %s\n", m.Role); err != nil {
@@ -99,6 +106,13 @@ func (a *app) printContext(in *kernel.Inspection, st *store.State, sizes store.S
 		for _, c := range calls {
 			_, _ = fmt.Fprintf(a.out, "→ %s %s\n", c.Name, c.Arguments)
 		}
+		if len(entries) > 0 && isHanded(m) {
+			entries[0].print(a.out)
+			entries = entries[1:]
+		}
+	}
+	if err := handed.print(a.out); err != nil {
+		return err
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, _ = fmt.Fprintln(w, "\ntokens\tpart\t")

@@ -20,9 +20,9 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	data, model, embedder   string
-	window, limit, parallel int
-	noSearch, asJSON        bool
+	data, model, embedder, mode, cache string
+	window, limit, parallel, budget    int
+	noSearch, pooled, asJSON           bool
 }
 
 func (a *app) evalCommand() *cobra.Command {
@@ -32,7 +32,8 @@ func (a *app) evalCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1), ValidArgs: eval.Suites(),
 		Long: "eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and\n" +
 			"reports in how many of them the evidence reached main context. Your own data is not touched.\n\n" +
-			"  locomo     long conversations, imported; PATH is a file with one conversation a line,\n" +
+			"  locomo, madial, dmr\n" +
+			"             conversations, imported; PATH is a file with one conversation a line, each of an agent of its own,\n" +
 			"             {\"conv\",\"docs\":[{\"id\",\"text\",\"time\",\"who\",\"session\"?}],\"queries\":[{\"id\",\"q\",\"a\",\"cat\",\"gold\":[ids],\"time\"}]}\n" +
 			"  nested-kv  the paper's key-value pairs whose values are keys; PATH is the directory with its files\n\n" +
 			"Each question is asked in a new conversation, and none can see another. evidence_in_context is the mean share of a\n" +
@@ -40,21 +41,34 @@ func (a *app) evalCommand() *cobra.Command {
 			"with the expected answer), any and all the share of questions of which some or all evidence did. by_category holds\n" +
 			"evidence_in_context; by_level the share of right answers: the last value was said, and every pair of the chain was in\n" +
 			"context. Shares are in per cent. Questions that name no evidence are not asked and counted apart. --limit takes its\n" +
-			"questions evenly from all; in nested-kv it holds for each level.",
+			"questions evenly from all; in nested-kv it holds for each level. tokens are those of all requests of a question.\n\n" +
+			"--mode says who looks into memory. Where the system does, prefetch holds for how many questions it handed something\n" +
+			"over (turns), what that cost and the evidence in it; floors what would be left if it spoke only where its best hit\n" +
+			"scores high.\n\n" +
+			"--model offline:forget_search=.3,bad_query=.1,stop_paging=.2,forget_save=.5,seed=7 makes the stand-in slip in that\n" +
+			"share of its turns, always the same ones for a seed; MEMGPT_MODEL takes such names too.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if args[0] == eval.SuiteNestedKV && !cmd.Flags().Changed("embedder") {
 				f.embedder = embedNone // keys have no meaning
+			}
+			if f.noSearch && !cmd.Flags().Changed("mode") {
+				f.mode = string(eval.ModeNone)
 			}
 			return a.runEval(cmd.Context(), args[0], f)
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "", "file or directory with the suite's data")
-	cmd.Flags().StringVar(&f.model, "model", "", "model that answers, or offline; without it the configured one")
+	cmd.Flags().StringVar(&f.model, "model", "", "model that answers, or offline, also with slips; without it the configured one")
 	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv unless named), a directory or a URL")
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
 	cmd.Flags().IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many questions are asked at once; the results are the same")
-	cmd.Flags().BoolVar(&f.noSearch, "no-search", false, "take the search functions away from the model, for comparison")
+	cmd.Flags().StringVar(&f.mode, "mode", string(eval.ModeMemGPT), "who looks into memory: memgpt (the model pages), prefetch (the system hands over, the\n"+
+		"model has no search functions), both, or none")
+	cmd.Flags().IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
+	cmd.Flags().StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
+	cmd.Flags().BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
+	cmd.Flags().BoolVar(&f.noSearch, "no-search", false, "the same as --mode none")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
@@ -63,11 +77,27 @@ func (a *app) evalCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
-	if f.window <= 0 || f.limit < 0 || f.parallel <= 0 {
-		return fmt.Errorf("eval %s: --window and --parallel take numbers above 0, --limit 0 or more", name)
+// check refuses flags that can't be obeyed.
+func (f *evalFlags) check() error {
+	mode, err := eval.ParseMode(f.mode)
+	switch {
+	case err != nil:
+		return err
+	case f.window <= 0 || f.parallel <= 0 || f.limit < 0 || f.budget < 0:
+		return errors.New("--window and --parallel take numbers above 0, --limit and --prefetch-budget 0 or more")
+	case f.noSearch && mode != eval.ModeNone:
+		return fmt.Errorf("--no-search is --mode none, and --mode says %s; leave one out", mode)
+	case f.budget > 0 && (mode == eval.ModeMemGPT || mode == eval.ModeNone):
+		return fmt.Errorf("--prefetch-budget: nothing is handed over in --mode %s; take --mode prefetch or both", mode)
 	}
-	suite, err := eval.Load(name, f.data)
+	return nil
+}
+
+func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
+	if err := f.check(); err != nil {
+		return fmt.Errorf("eval %s: %w", name, err)
+	}
+	suite, err := eval.Load(name, f.data, f.pooled)
 	if err != nil {
 		return err
 	}
@@ -101,13 +131,13 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	start := time.Now()
 	meter := &meter{app: a, last: start}
-	cfg := eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit, NoSearch: f.noSearch,
-		Parallel: f.parallel, Progress: meter.progress}
-	cache, err := a.evalEmbedder(f.embedder, "")
+	cfg := eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode),
+		Budget: f.budget, Parallel: f.parallel, Progress: meter.progress}
+	cache, err := a.evalEmbedder(f.embedder, f.cache)
 	if err != nil {
 		return nil, err
 	}
-	if cache != nil && !f.noSearch {
+	if cache != nil && cfg.Mode != eval.ModeNone {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
 		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }

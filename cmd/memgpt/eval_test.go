@@ -54,7 +54,53 @@ func TestEval(t *testing.T) {
 	if _, err := os.Stat(home); !os.IsNotExist(err) {
 		t.Errorf("the data directory was touched: %v", err)
 	}
-	if out, _, err = runEvalCommand(t, home, "locomo", "--data", path, "--no-search"); err != nil || !strings.Contains(out, "search               off") {
+	if out, _, err = runEvalCommand(t, home, "locomo", "--data", path, "--no-search"); err != nil || !strings.Contains(out, "mode                 none") {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+// onePair writes two made-up conversations, each with a question.
+func onePair(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pair.jsonl")
+	data := `{"conv":"a","docs":[{"id":"1","text":"I keep bees on the roof of the mill."}],"queries":[{"id":"q","q":"Where do you keep bees?","cat":"dmr","gold":["1"]}]}
+{"conv":"b","docs":[{"id":"1","text":"My uncle restores organs."}],"queries":[{"id":"q","q":"What does your uncle restore?","cat":"dmr","gold":["1"]}]}`
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestEvalModes(t *testing.T) {
+	path := onePair(t)
+	for _, suite := range []string{"locomo", "madial", "dmr"} {
+		for mode, want := range map[string]float64{"prefetch": 100, "memgpt": 100, "both": 100, "none": 0} {
+			out, _, err := runEvalCommand(t, t.TempDir(), suite, "--data", path, "--mode", mode, "--embedder", "none", "--json", "--model",
+				"offline:bad_query=0,seed=3", "--pooled")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rep struct {
+				Suite, Mode, Model string
+				N                  int
+				Evidence           float64 `json:"evidence_in_context"`
+				Prefetch           *struct{ Turns, Tokens, Evidence float64 }
+				By                 map[string]float64 `json:"by_category"`
+			}
+			if err := json.Unmarshal([]byte(out), &rep); err != nil {
+				t.Fatal(err)
+			}
+			p := rep.Prefetch
+			if rep.Suite != suite || rep.Mode != mode || rep.N != 2 || rep.Evidence != want || rep.By["dmr"] != want || rep.Model != "offline:seed=3" {
+				t.Errorf("%s", out)
+			}
+			if handed := mode == "prefetch" || mode == "both"; (p != nil) != handed || handed && (p.Turns != 100 || p.Evidence != 100 || p.Tokens < 20) {
+				t.Errorf("%s", out)
+			}
+		}
+	}
+	out, _, err := runEvalCommand(t, t.TempDir(), "dmr", "--data", path, "--embedder", "none", "--model", "offline:forget_search=1", "--json")
+	if err != nil || !strings.Contains(out, `"evidence_in_context":0,`) || !strings.Contains(out, `"searches":0,`) {
 		t.Errorf("%v, %s", err, out)
 	}
 }
@@ -65,6 +111,13 @@ func TestEvalRefusesWhatItCantRun(t *testing.T) {
 		"there is no suite":       {"chess", "--data", "x"},
 		"\"data\" not set":        {"locomo"},
 		"--window and --parallel": {"nested-kv", "--data", "x", "--window", "0"},
+		"there is no mode":        {"locomo", "--data", "x", "--mode", "telepathy"},
+		"leave one out":           {"locomo", "--data", "x", "--mode", "both", "--no-search"},
+		"nothing is handed over":  {"locomo", "--data", "x", "--prefetch-budget", "500"},
+		"--prefetch-budget 0 or":  {"locomo", "--data", "x", "--mode", "both", "--prefetch-budget", "-1"},
+		"can't be pooled":         {"nested-kv", "--data", "x", "--pooled"},
+		"there is no slip":        {"dmr", "--data", onePair(t), "--model", "offline:forget=1"},
+		"no share within 0 and 1": {"dmr", "--data", onePair(t), "--model", "offline:bad_query=2"},
 	} {
 		if out, _, err := runEvalCommand(t, t.TempDir(), args...); err == nil || !strings.Contains(err.Error(), want) || out != "" {
 			t.Errorf("%v: got %v, want %s", args, err, want)

@@ -13,8 +13,10 @@ import (
 
 // pickModel returns the model that the settings name, else one that runs on this machine, else the stand-in.
 func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
-	if a.cfg.Model == offline.Name {
-		return offline.New(offline.Config{})
+	if slips, ok, err := offline.Parse(a.cfg.Model); err != nil {
+		return nil, err
+	} else if ok {
+		return offline.New(slips)
 	}
 	found, err := openai.Discover(ctx, openai.DiscoverConfig{Env: a.getenv, Model: a.cfg.Model})
 	if err != nil {
@@ -42,8 +44,8 @@ func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
 // banner says which model answers. A stand-in is never presented as a language model.
 func (a *app) banner() {
 	known := a.model.Capabilities()
-	if known.StandIn && a.cfg.Model == offline.Name {
-		a.say("memgpt: %s: not a language model but a rule-based stand-in, as MEMGPT_MODEL asks.", known.Name)
+	if known.StandIn && a.cfg.Model != "" {
+		a.say("memgpt: %s: not a language model but a rule-based stand-in, as it was asked for.", known.Name)
 		return
 	}
 	if known.StandIn {

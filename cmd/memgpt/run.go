@@ -42,6 +42,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&text, "message", "m", "", "the message; without it standard input is one message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one update a line instead")
 	a.threadFlag(cmd)
+	a.prefetchFlag(cmd)
 	return cmd
 }
 

@@ -27,6 +27,8 @@ func describe(u memgpt.Update) map[string]any {
 		return map[string]any{"update": "memory_pressure", "tokens": u.Tokens, "mark": u.Mark}
 	case memgpt.Flushed:
 		return map[string]any{"update": "flushed", "messages": u.Messages, "tokens": u.Tokens, "failed": u.Failed, "by_model": u.ByModel}
+	case memgpt.Handed:
+		return map[string]any{"update": "handed_over", "hits": u.Hits, "tokens": u.Tokens}
 	case memgpt.Warned:
 		return map[string]any{"update": "warning", "code": u.Code, "text": u.Text}
 	case memgpt.TurnEnded:

@@ -175,8 +175,8 @@ func holdsWhole(text, code string) bool {
 func (t *turn) found() []hit {
 	var all []hit
 	for i, it := range t.items {
-		if it.kind == heard && it.typ == memgpt.EventPrefetch && i < t.start && t.start-i <= 2 {
-			all = append(all, readHits(it.text)...)
+		if it.kind == heard && it.typ == memgpt.EventPrefetch && t.start-i <= 2 { // before the message, or after a first reply
+			all = append(all, handedHits(it.text)...)
 		}
 	}
 	var seen []hit
@@ -199,6 +199,43 @@ func (t *turn) found() []hit {
 			continue
 		}
 		list[i] = list[i].join(h)
+	}
+	return list
+}
+
+// handedGroup is the line above texts that the system hands over: their day, and where they come from.
+var handedGroup = regexp.MustCompile(`^(\d{4}-\d{2}-\d{2}|undated)[^,{]*, (conversation|document|archive) ?(.*)$`)
+
+// handedHits reads what the system handed over. A text has its speaker in "by", its day and kind in the line above.
+func handedHits(text string) []hit {
+	var list []hit
+	var group []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if m := handedGroup.FindStringSubmatch(line); m != nil {
+			group = m
+			continue
+		}
+		for _, h := range readHits(line) {
+			var by struct{ By string }
+			_ = json.Unmarshal([]byte(line), &by) // else it has no speaker
+			if group != nil && h.Kind == "" {
+				h.Time, h.Kind = group[1], string(memgpt.KindPassage)
+				if group[2] == "conversation" {
+					h.Kind = string(memgpt.KindMessage)
+				} else {
+					h.Source = group[3]
+				}
+			}
+			switch memgpt.Role(by.By) {
+			case "":
+			case memgpt.RoleUser, memgpt.RoleAssistant:
+				h.Role = by.By
+			default:
+				h.Name = by.By
+			}
+			list = append(list, h)
+		}
 	}
 	return list
 }

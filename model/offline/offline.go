@@ -50,7 +50,7 @@ func New(cfg Config) (*Model, error) {
 
 // Capabilities implements memgpt.Model.
 func (m *Model) Capabilities() memgpt.Capabilities {
-	return memgpt.Capabilities{Name: Name, Tools: true, Parallel: true, StandIn: true}
+	return memgpt.Capabilities{Name: m.cfg.String(), Tools: true, Parallel: true, StandIn: true}
 }
 
 // Generate implements memgpt.Model. Usage is an estimate by the rule of estimate. The only errors are the context's.

@@ -219,6 +219,20 @@ func TestAnswersFromPrefetch(t *testing.T) {
 	}
 }
 
+func TestAnswersFromGroupsOfPrefetch(t *testing.T) {
+	for line, want := range map[string]string{
+		"2023-08-09 Wed, conversation main\n" + `{"id":"m","by":"Ida","text":"I planted quinces in the orchard."}`:        "On 2023-08-09 Ida said: “I planted quinces",
+		"2023-08-09 Wed, conversation main\n" + `{"id":"m","by":"user","text":"I planted quinces in the orchard."}`:       "On 2023-08-09 you said: “I planted quinces",
+		"2023-08-09 Wed, conversation x, y\n" + `{"id":"m","by":"assistant","text":"Ida planted quinces, orchard."}`:      "On 2023-08-09 I said: “Ida planted quinces",
+		"2023-08-09 Wed, document trees.md\n" + `{"id":"p","text":"Ida planted quinces in the orchard."}`:                 "From the archive (trees.md), 2023-08-09: “Ida planted quinces",
+		"undated, archive\n" + `{"id":"p","text":"2023-08-09 Wed, archive: Ida planted quinces in the orchard, in May."}`: "From the archive, ?: “2023-08-09 Wed, archive: Ida planted quinces",
+	} {
+		s := newSim(t)
+		s.queue = append(s.queue, envelope(memgpt.EventPrefetch, "The system looked this up.\n"+line, "2024-05-01T10:00:00Z", ""))
+		wants(t, s.user("What did Ida plant in the orchard?"), want) // nowhere else does it stand
+	}
+}
+
 func TestFactsFromRecall(t *testing.T) {
 	s := newSim(t)
 	s.told("", "By the way, I live in Tromsø")
