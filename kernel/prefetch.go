@@ -21,7 +21,7 @@ import (
 
 // Bounds of what is looked up.
 const (
-	prefetchBudget = 1000            // tokens of an entry where the agent sets none
+	prefetchBudget = 1000            // tokens a turn where the agent sets none
 	prefetchShare  = 0.4             // of the room that the fixed part leaves, at most
 	prefetchWait   = 2 * time.Second // for the search; then the turn goes on without
 	prefetchLeast  = 120             // tokens under which there is room for no hit
@@ -78,7 +78,7 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	done := *r.turn.Prefetch // what was committed is not changed
 	r.turn.Prefetch = &done
 	done.Query, done.Why = text, ""
-	limit, start := r.prefetchLimit(), r.k.cfg.Now()
+	limit, start := r.prefetchLeft(), r.k.cfg.Now()
 	if limit < prefetchLeast {
 		done.Why = noRoom
 		return e, false
@@ -119,13 +119,14 @@ func (r *run) warnPrefetch(err error) {
 	r.emit(memgpt.Warned{Code: "prefetch_failed", Text: "nothing was looked up for the message, and the turn goes on without: " + err.Error()})
 }
 
-// prefetchLimit is how many tokens an entry may take, by the counter's encoding.
-func (r *run) prefetchLimit() int {
+// prefetchLeft is how many tokens may still be handed over in the turn, by the counter's encoding: a second look has what
+// the first one left.
+func (r *run) prefetchLeft() int {
 	budget := r.st.Agent.Prefetch.Budget
 	if budget <= 0 {
 		budget = prefetchBudget
 	}
-	return int(min(float64(budget), prefetchShare*float64(r.win.room())) / r.factor())
+	return int(min(float64(budget), prefetchShare*float64(r.win.room()))/r.factor()) - r.turn.Prefetch.Tokens
 }
 
 // lookInto asks the searcher, as the agent's own search does, for as many hits as could fit.

@@ -37,6 +37,9 @@ func (r *run) lookAgain(ctx context.Context, reply *memgpt.Response) error {
 	if !r.prefetches() || r.turn.Spoke > 0 || r.turn.Prefetch == nil || r.turn.Prefetch.Second {
 		return nil
 	}
+	if r.prefetchLeft() < prefetchLeast {
+		return nil
+	}
 	said := r.onlySays(reply)
 	if said == "" || !saysUnsure(said) {
 		return nil
