@@ -31,7 +31,7 @@ func (r *run) noteUse(calls []call, parts memgpt.Parts) {
 	}
 	own := *r.turn.Prefetch
 	said := strings.Join(messageTexts(&memgpt.Message{Parts: parts}), "\n")
-	asked := r.w.Event.Message.Said()
+	asked := r.askedTexts()
 	for id, text := range r.handedTexts() {
 		if !r.handing.used[id] && (strings.Contains(said, id) || sharesRun(said, text, asked)) {
 			if r.handing.used == nil {
@@ -42,6 +42,21 @@ func (r *run) noteUse(calls []call, parts memgpt.Parts) {
 		}
 	}
 	r.turn.Prefetch = &own
+}
+
+// askedTexts returns what users said in this turn.
+func (r *run) askedTexts() string {
+	text := r.w.Event.Message.Said()
+	for i := len(r.st.Queue) - 1; i >= 0; i-- {
+		e := &r.st.Queue[i]
+		if e.Message.Role == memgpt.RoleUser {
+			text += "\n" + e.Message.Said()
+		}
+		if e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type {
+			break
+		}
+	}
+	return text
 }
 
 // handedTexts returns what was handed over in this turn, as far as it is in the queue, by id.
