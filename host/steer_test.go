@@ -364,3 +364,38 @@ func TestCancelAtABorder(t *testing.T) {
 		r.close()
 	})
 }
+
+// TestTakenInByTheLastStep: who follows a message that the last step took in comes when the turn has ended. Watchers are
+// not told of that turn a second time.
+func TestTakenInByTheLastStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := steerRig(t, func(*Config) {}, time.Second, time.Second)
+		ctx, stop := context.WithCancel(r.ctx)
+		var seen []memgpt.Update
+		updates := r.host.Watch(ctx, "", r.main.ID)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for u := range updates {
+				seen = append(seen, u)
+			}
+		})
+		main := r.send("main")
+		time.Sleep(500 * time.Millisecond)
+		steered := r.send("steered")
+		r.wait(main, memgpt.TurnDone)
+		for range 2 { // late, and once more
+			end, err := r.host.Follow(r.ctx, steered, func(memgpt.Update) error { return nil })
+			if err != nil || end.ID != main.ID {
+				t.Errorf("following came to %+v, %v", end, err)
+			}
+		}
+		synctest.Wait()
+		stop()
+		watching.Wait()
+		want := []string{"memgpt.TurnStarted", "memgpt.Spoke", "memgpt.TookIn", "memgpt.Spoke", "memgpt.TurnEnded"}
+		if got := kinds(slices.Values(seen)); !slices.Equal(got, want) {
+			t.Errorf("watchers were told %v", got)
+		}
+		r.close()
+	})
+}
