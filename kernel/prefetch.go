@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"memgpt"
 	"memgpt/tool"
@@ -25,6 +26,7 @@ const (
 	prefetchShare  = 0.4             // of the room that the fixed part leaves, at most
 	prefetchWait   = 2 * time.Second // for the search; then the turn goes on without
 	prefetchLeast  = 120             // tokens under which there is room for no hit
+	prefetchText   = 1500            // bytes of each end of a message by which is searched
 )
 
 // noRoom is why nothing is handed over where neither window nor budget leave room for a hit.
@@ -94,6 +96,7 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	done := *r.turn.Prefetch // what was committed is not changed
 	r.turn.Prefetch = &done
 	before := done
+	text = endsOf(text, prefetchText)
 	done.Query, done.Why = text, ""
 	defer func() {
 		if !ok && len(done.Hits) > 0 {
@@ -130,6 +133,18 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	done.Tokens += size
 	r.emit(memgpt.Handed{Hits: len(shown), Tokens: size})
 	return e, true
+}
+
+// endsOf returns a text's beginning and its end, at most so many bytes of each: what a long message asks stands there.
+func endsOf(text string, bytes int) string {
+	if len(text) <= 2*bytes {
+		return text
+	}
+	tail := text[len(text)-bytes:]
+	for tail != "" && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
+	}
+	return memgpt.CutText(text, bytes) + "\n" + tail
 }
 
 // warnPrefetch tells once a turn that nothing could be looked up.

@@ -48,7 +48,7 @@ func (r *run) lookAgain(ctx context.Context, reply *memgpt.Response) error {
 	own := before
 	own.Second = true
 	r.turn.Prefetch = &own
-	e, ok := r.lookUp(ctx, r.asking()+"\n"+said, handedAgainHead)
+	e, ok := r.lookUp(ctx, endsOf(r.asking(), prefetchText/2)+"\n"+said, handedAgainHead)
 	if !ok {
 		r.turn.Prefetch.Why, r.turn.Prefetch.Query = before.Why, before.Query
 		return nil
