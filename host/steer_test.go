@@ -399,3 +399,64 @@ func TestTakenInByTheLastStep(t *testing.T) {
 		r.close()
 	})
 }
+
+// TestManyAreTakenInByTurns: a step takes so many in, and the next the rest, though nothing came between.
+func TestManyAreTakenInByTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := steerRig(t, func(*Config) {}, time.Second, time.Second, time.Second, time.Second)
+		main := r.send("main")
+		time.Sleep(500 * time.Millisecond)
+		var want []string
+		for i := range takenAtOnce + 2 {
+			want = append(want, string(rune('a'+i)))
+			r.send(want[i])
+		}
+		time.Sleep(time.Second) // in step 2
+		if !slices.Equal(s.taken, want[:takenAtOnce]) {
+			t.Errorf("step 2 took in %v", s.taken)
+		}
+		time.Sleep(time.Second)
+		if !slices.Equal(s.taken, want) {
+			t.Errorf("by step 3 %v were taken in", s.taken)
+		}
+		r.wait(main, memgpt.TurnDone)
+		r.ran("main")
+		r.close()
+	})
+}
+
+// TestCutOffInEachStep: a call of a later step is cut off as one of the first is.
+func TestCutOffInEachStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := steerRig(t, func(*Config) {}, 40*time.Second, 40*time.Second)
+		main := r.send("main")
+		for _, text := range []string{"first", "second"} {
+			time.Sleep(10 * time.Second)
+			r.send(text)
+			time.Sleep(61 * time.Second) // 20 to the cut, 40 of the call anew, into the next step
+		}
+		r.wait(main, memgpt.TurnDone)
+		if want := []time.Duration{30 * time.Second, 30 * time.Second}; !slices.Equal(s.cuts, want) || !slices.Equal(s.taken, []string{"first", "second"}) {
+			t.Errorf("cut off at the ages %v, taken in %v", s.cuts, s.taken)
+		}
+		r.close()
+	})
+}
+
+// TestWaitingMessagesAreLookedAtOnce: renewals of the lease read the inbox for news alone.
+func TestWaitingMessagesAreLookedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := steerRig(t, func(*Config) {}, 10*time.Minute)
+		other := r.another()
+		main := r.send("main")
+		time.Sleep(time.Second)
+		r.sendAs(other, "later", memgpt.DeliverQueue)
+		r.store.reads = 0
+		time.Sleep(9 * time.Minute)
+		if r.store.reads > 2 { // one is the other host's
+			t.Errorf("the inbox was read %d times", r.store.reads)
+		}
+		r.wait(main, memgpt.TurnDone)
+		r.close(r.host, other)
+	})
+}

@@ -346,5 +346,13 @@ func TestCutOff(t *testing.T) {
 	for i, req := range m.Requests() {
 		must(t, checkV(req, e.count, 1, 16384, []string{"think long", "hurry 0", "hurry 1"}[i]))
 	}
-	e.checkState(nil)
+	var users []string
+	for _, entry := range e.checkState(nil) {
+		if entry.Message.Role == memgpt.RoleUser {
+			users = append(users, entry.Message.Said())
+		}
+	}
+	if want := []string{"think long", "hurry 0", "hurry 1"}; !slices.Equal(users, want) {
+		t.Errorf("users say in the log %q", users)
+	}
 }
