@@ -412,10 +412,12 @@ func TestManyAreTakenInByTurns(t *testing.T) {
 			r.send(want[i])
 		}
 		time.Sleep(time.Second) // in step 2
+		synctest.Wait()
 		if !slices.Equal(s.taken, want[:takenAtOnce]) {
 			t.Errorf("step 2 took in %v", s.taken)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if !slices.Equal(s.taken, want) {
 			t.Errorf("by step 3 %v were taken in", s.taken)
 		}
@@ -451,8 +453,10 @@ func TestWaitingMessagesAreLookedAtOnce(t *testing.T) {
 		main := r.send("main")
 		time.Sleep(time.Second)
 		r.sendAs(other, "later", memgpt.DeliverQueue)
+		synctest.Wait()
 		r.store.reads = 0
 		time.Sleep(9 * time.Minute)
+		synctest.Wait()
 		if r.store.reads > 2 { // one is the other host's
 			t.Errorf("the inbox was read %d times", r.store.reads)
 		}

@@ -14,6 +14,7 @@ import (
 	"memgpt/model/script"
 	"memgpt/store"
 	"memgpt/store/storetest"
+	"memgpt/tool"
 )
 
 // boathouse are passages, each of which one of the questions below leans on.
@@ -301,5 +302,69 @@ func TestJoiningAfterACutOff(t *testing.T) {
 	checkGrowing(t, m.Requests())
 	if len(m.Requests()) != 2 {
 		t.Errorf("%d requests", len(m.Requests()))
+	}
+}
+
+// TestWordsOfAJoiningMessageAreNoUse: a reply that repeats what the user himself said quotes nothing of what was handed over.
+func TestWordsOfAJoiningMessageAreNoUse(t *testing.T) {
+	for _, quoted := range []bool{false, true} {
+		var e *env
+		m := script.New(script.Config{Func: func(n int, _ *memgpt.Request) script.Reply {
+			if n == 0 {
+				e.post(memgpt.EventUser, "Is it true that Otto has borrowed those oars?")
+				return script.Call("archival_memory_insert", "content", "a", "request_heartbeat", true)
+			}
+			if quoted {
+				return script.Say("It is true: those oars with the red blades.")
+			}
+			return script.Say("You ask whether Otto has borrowed those oars.")
+		}})
+		e = newEnv(t, m, options{prefetch: onPrefetch})
+		e.archive("Otto has borrowed those oars with the red blades.")
+		e.arrive = e.steerByInbox
+		if _, turn := e.say("Where is the key of the chapel?"); len(turn.Prefetch.Hits) != 1 || (turn.Prefetch.Used == 1) != quoted {
+			t.Errorf("quoted %v: %+v", quoted, turn.Prefetch)
+		}
+	}
+}
+
+// twins is a searcher that finds each text twice.
+type twins struct{ tool.Searcher }
+
+func (s twins) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
+	hits, err := s.Searcher.Search(ctx, q)
+	for _, h := range hits.List {
+		h.ID += "-twin"
+		hits.List = append(hits.List, h)
+	}
+	return hits, err
+}
+
+// TestTheSameTextIsHandedOverOnce whatever stores hold it.
+func TestTheSameTextIsHandedOverOnce(t *testing.T) {
+	m := talker()
+	e := newEnv(t, m, options{prefetch: onPrefetch})
+	e.archive(boathouse...)
+	e.reconfigure(func() { e.config.Search = twins{e.config.Search} })
+	_, turn := e.say("Where is the key of the boathouse?")
+	if texts, _ := handedIn(lastRequest(m)); len(texts) != 1 || strings.Count(texts[0], "behind the clock") != 1 || len(turn.Prefetch.Hits) != 1 {
+		t.Errorf("%q, %+v", texts, turn.Prefetch)
+	}
+}
+
+// TestALaterLookThatFindsNothingLeavesTheRecord: what was found before, and by what, stays told.
+func TestALaterLookThatFindsNothingLeavesTheRecord(t *testing.T) {
+	var e *env
+	m := joiner(3, func(n int) {
+		if n == 1 {
+			e.post(memgpt.EventUser, "Who painted the zeppelin hangar?")
+		}
+	})
+	e = newEnv(t, m, options{prefetch: onPrefetch})
+	e.archive(boathouse...)
+	e.arrive = e.steerByInbox
+	_, turn := e.say("Where is the key of the boathouse?")
+	if p := turn.Prefetch; p.Why != "" || p.Query != "Where is the key of the boathouse?" || len(p.Hits) != 1 {
+		t.Errorf("%+v", p)
 	}
 }
