@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 
 	"memgpt"
@@ -16,7 +17,12 @@ type reader struct {
 	cut   bool // too slow: nothing more is taken
 	over  bool // nothing more will come
 	ready chan struct{}
+	ended []string // IDs of the turns whose end was told, the newest last; endedKept at most; guarded by Host.mu
 }
+
+// endedKept is how many ended turns a reader knows, so that none is told to it twice: somebody may come upon a turn that
+// has just ended and have it told anew.
+const endedKept = 64
 
 func newReader(max int) *reader { return &reader{max: max, ready: make(chan struct{}, 1)} }
 
@@ -32,6 +38,17 @@ func (r *reader) put(u memgpt.Update) {
 		r.queue = append(r.queue, u)
 	}
 	r.signal()
+}
+
+// putOf puts an update of a turn, unless the turn's end was told before.
+func (r *reader) putOf(turn string, u memgpt.Update) {
+	if slices.Contains(r.ended, turn) {
+		return
+	}
+	r.put(u)
+	if _, end := u.(memgpt.TurnEnded); end {
+		r.ended = append(r.ended[max(0, len(r.ended)-endedKept+1):], turn)
+	}
 }
 
 func (r *reader) end() {
@@ -120,7 +137,7 @@ func (h *Host) emit(t *Turn, u memgpt.Update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for r := range h.watchers[t.conv.key()] {
-		r.put(u)
+		r.putOf(t.ID, u)
 	}
 }
 

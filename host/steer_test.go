@@ -56,11 +56,19 @@ func (s *stepper) Run(ctx context.Context, w *store.Work) error {
 	}
 }
 
+func (s *stepper) takenSoFar() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.taken)
+}
+
 func (s *stepper) border(ctx context.Context, w *store.Work, step int, pend *[]memgpt.Event, due int) error {
 	if step == 1 {
 		return nil
 	}
 	events, err := w.Arrived(ctx, due)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, e := range events {
 		s.taken = append(s.taken, e.Message.Said())
 	}
@@ -362,5 +370,106 @@ func TestCancelAtABorder(t *testing.T) {
 			t.Errorf("taken in: %v", s.taken)
 		}
 		r.close()
+	})
+}
+
+// TestTakenInByTheLastStep: who follows a message that the last step took in comes when the turn has ended. Watchers are
+// not told of that turn a second time.
+func TestTakenInByTheLastStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := steerRig(t, func(*Config) {}, time.Second, time.Second)
+		ctx, stop := context.WithCancel(r.ctx)
+		var seen []memgpt.Update
+		updates := r.host.Watch(ctx, "", r.main.ID)
+		var watching sync.WaitGroup
+		watching.Go(func() {
+			for u := range updates {
+				seen = append(seen, u)
+			}
+		})
+		main := r.send("main")
+		time.Sleep(500 * time.Millisecond)
+		steered := r.send("steered")
+		r.wait(main, memgpt.TurnDone)
+		for range 2 { // late, and once more
+			end, err := r.host.Follow(r.ctx, steered, func(memgpt.Update) error { return nil })
+			if err != nil || end.ID != main.ID {
+				t.Errorf("following came to %+v, %v", end, err)
+			}
+		}
+		synctest.Wait()
+		stop()
+		watching.Wait()
+		want := []string{"memgpt.TurnStarted", "memgpt.Spoke", "memgpt.TookIn", "memgpt.Spoke", "memgpt.TurnEnded"}
+		if got := kinds(slices.Values(seen)); !slices.Equal(got, want) {
+			t.Errorf("watchers were told %v", got)
+		}
+		r.close()
+	})
+}
+
+// TestManyAreTakenInByTurns: a step takes so many in, and the next the rest, though nothing came between.
+func TestManyAreTakenInByTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := steerRig(t, func(*Config) {}, time.Second, time.Second, time.Second, time.Second)
+		main := r.send("main")
+		time.Sleep(500 * time.Millisecond)
+		var want []string
+		for i := range takenAtOnce + 2 {
+			want = append(want, string(rune('a'+i)))
+			r.send(want[i])
+		}
+		time.Sleep(time.Second) // in step 2
+		if got := s.takenSoFar(); !slices.Equal(got, want[:takenAtOnce]) {
+			t.Errorf("step 2 took in %v", got)
+		}
+		time.Sleep(time.Second)
+		if got := s.takenSoFar(); !slices.Equal(got, want) {
+			t.Errorf("by step 3 %v were taken in", got)
+		}
+		r.wait(main, memgpt.TurnDone)
+		r.ran("main")
+		r.close()
+	})
+}
+
+// TestCutOffInEachStep: a call of a later step is cut off as one of the first is.
+func TestCutOffInEachStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, s := steerRig(t, func(*Config) {}, 40*time.Second, 40*time.Second)
+		main := r.send("main")
+		for _, text := range []string{"first", "second"} {
+			time.Sleep(10 * time.Second)
+			r.send(text)
+			time.Sleep(61 * time.Second) // 20 to the cut, 40 of the call anew, into the next step
+		}
+		r.wait(main, memgpt.TurnDone)
+		if want := []time.Duration{30 * time.Second, 30 * time.Second}; !slices.Equal(s.cuts, want) || !slices.Equal(s.taken, []string{"first", "second"}) {
+			t.Errorf("cut off at the ages %v, taken in %v", s.cuts, s.taken)
+		}
+		r.close()
+	})
+}
+
+// TestWaitingMessagesAreLookedAtOnce: renewals of the lease read the inbox for news alone.
+func TestWaitingMessagesAreLookedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := steerRig(t, func(*Config) {}, 10*time.Minute)
+		other := r.another()
+		main := r.send("main")
+		time.Sleep(time.Second)
+		r.sendAs(other, "later", memgpt.DeliverQueue)
+		reads := func() int {
+			r.store.mu.Lock()
+			defer r.store.mu.Unlock()
+			return r.store.reads
+		}
+		before := reads()
+		time.Sleep(9 * time.Minute)
+		if n := reads() - before; n > 2 { // one is the other host's
+			t.Errorf("the inbox was read %d times", n)
+		}
+		r.wait(main, memgpt.TurnDone)
+		r.close(r.host, other)
 	})
 }

@@ -43,20 +43,21 @@ func TestInterleavings(t *testing.T) {
 	}
 	t.Logf("%d rounds: %+v", rounds, total)
 	if total.steered < rounds || total.replaced < rounds/10 || total.cancelled < rounds/10 || total.deaths < rounds/2 || total.cut == 0 ||
-		total.withdrawn < rounds/10 || total.interrupted == 0 {
+		total.withdrawn < rounds/10 || total.interrupted == 0 || total.handed < rounds/2 || total.handedLate < rounds/10 {
 		t.Error("the rounds did not meet what they are for")
 	}
 }
 
 // tally counts what rounds met.
 type tally struct {
-	events, own, steered, replaced, cancelled, withdrawn, deaths, cut, interrupted int
+	events, own, steered, replaced, cancelled, withdrawn, deaths, cut, interrupted, handed, handedLate int
 }
 
 func (a *tally) add(b tally) {
 	a.events, a.own, a.steered, a.replaced = a.events+b.events, a.own+b.own, a.steered+b.steered, a.replaced+b.replaced
 	a.cancelled, a.withdrawn, a.deaths = a.cancelled+b.cancelled, a.withdrawn+b.withdrawn, a.deaths+b.deaths
 	a.cut, a.interrupted = a.cut+b.cut, a.interrupted+b.interrupted
+	a.handed, a.handedLate = a.handed+b.handed, a.handedLate+b.handedLate
 }
 
 // melee is one round.
@@ -135,7 +136,11 @@ func newMelee(t *testing.T, seed uint64) *melee {
 	must(t, err)
 	m.model = script.New(script.Config{CountOnly: true, Func: m.reply, NewID: func(int) string { return "" }})
 	m.configure(m.model, options{window: 100_000, tools: []tool.Tool{m.act}})
-	m.makeAgent(options{})
+	o := options{}
+	if seed%2 == 0 {
+		o.prefetch = memgpt.Prefetch{Mode: memgpt.PrefetchOn, Budget: 300}
+	}
+	m.makeAgent(o)
 	for i := range 2 {
 		m.fight(i > 0)
 	}
@@ -298,7 +303,7 @@ func (m *melee) bury() {
 }
 
 func (m *melee) send(f *fighter, typ memgpt.EventType, d memgpt.Delivery, later time.Duration) {
-	p := &parcel{text: fmt.Sprintf("#%d", len(m.sent)), thread: m.threads[min(m.chance(4), 1)^1], from: f, delivery: d}
+	p := &parcel{text: fmt.Sprintf("#%d what did we say of oars?", len(m.sent)), thread: m.threads[min(m.chance(4), 1)^1], from: f, delivery: d}
 	msg := host.Message{Agent: m.agent.ID, Thread: p.thread.ID, Type: typ, Delivery: d, Key: p.text,
 		Message: memgpt.Message{Parts: memgpt.Parts{memgpt.Text{Text: p.text}}}}
 	if later > 0 {
@@ -462,8 +467,8 @@ func actInterrupted(log []memgpt.Entry, text string) bool {
 	return false
 }
 
-// checkLog holds that every call has its result right after it, and that turns follow each other: between the entries of
-// one stand those of others only where it took them in.
+// checkLog holds that every call has its result right after it, and what is handed over its message; and that turns follow
+// each other: between the entries of one stand those of others only where it took them in.
 func (m *melee) checkLog(log []memgpt.Entry) {
 	over := map[string]bool{}
 	running := ""
@@ -475,6 +480,14 @@ func (m *melee) checkLog(log []memgpt.Entry) {
 		}
 		if res, ok := e.Message.Result(); ok && strings.HasPrefix(res.Text, "interrupted") {
 			m.tally.interrupted++
+		}
+		if e.Message.Type == memgpt.EventPrefetch {
+			m.handed++
+			if i+1 == len(log) || log[i+1].Message.Type != memgpt.EventUser {
+				m.t.Errorf("entry %d is not followed by the message that it is for", e.Seq)
+			} else if log[i+1].Turn != e.Turn {
+				m.handedLate++
+			}
 		}
 		if e.Turn == running {
 			continue

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"memgpt"
 	"memgpt/tool"
@@ -25,6 +26,7 @@ const (
 	prefetchShare  = 0.4             // of the room that the fixed part leaves, at most
 	prefetchWait   = 2 * time.Second // for the search; then the turn goes on without
 	prefetchLeast  = 120             // tokens under which there is room for no hit
+	prefetchText   = 1500            // bytes of each end of a message by which is searched
 )
 
 // noRoom is why nothing is handed over where neither window nor budget leave room for a hit.
@@ -43,17 +45,27 @@ func (r *run) prefetches() bool {
 	return r.userTurn() && (mode == memgpt.PrefetchOn || mode == memgpt.PrefetchAuto)
 }
 
-// handOver looks for what a user's message leans on and puts what is found right before it. It never fails: without
+// handOver looks for what the turn's message leans on and puts what is found right before it. It never fails: without
 // hits, and where the search fails, the turn goes on as it is. A turn whose message was taken in by an earlier run has
 // what that run handed over.
 func (r *run) handOver(ctx context.Context) {
+	if r.w.Event.Type == memgpt.EventUser {
+		r.handOverFor(ctx, &r.w.Event)
+	}
+}
+
+// handOverFor does so for one message of a user, the turn's own or one that it takes in, which is the queue's last entry.
+// What was found for an earlier message of the turn stays in the turn's record, and what is found now is added.
+func (r *run) handOverFor(ctx context.Context, ev *memgpt.Event) {
 	if !r.prefetches() {
 		return
 	}
-	text := r.w.Event.Message.Said()
+	text := ev.Message.Said()
 	why := prefetchSilence(text)
 	if why == "" {
-		r.readSearchRecord(ctx)
+		if r.handing.record == nil {
+			r.readSearchRecord(ctx)
+		}
 		why = r.mayHandOver()
 	}
 	at := len(r.st.Queue) - 1
@@ -61,7 +73,13 @@ func (r *run) handOver(ctx context.Context) {
 		r.handing.handed = r.turn.Prefetch != nil && len(r.turn.Prefetch.Hits) > 0
 		return
 	}
-	r.turn.Prefetch = &memgpt.Prefetched{Why: why}
+	if p := r.turn.Prefetch; p == nil {
+		r.turn.Prefetch = &memgpt.Prefetched{Why: why}
+	} else if why != "" && len(p.Hits) == 0 {
+		own := *p
+		own.Why, own.Query = why, ""
+		r.turn.Prefetch = &own
+	}
 	if why != "" {
 		return
 	}
@@ -73,11 +91,18 @@ func (r *run) handOver(ctx context.Context) {
 }
 
 // lookUp searches for a text and returns an entry with what it found, and tells the turn's record of it. The entry begins
-// with head.
+// with head. Where nothing is found, the record keeps the words of an earlier look that found something.
 func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok bool) {
 	done := *r.turn.Prefetch // what was committed is not changed
 	r.turn.Prefetch = &done
+	before := done
+	text = endsOf(text, prefetchText)
 	done.Query, done.Why = text, ""
+	defer func() {
+		if !ok && len(done.Hits) > 0 {
+			done.Query, done.Why = before.Query, before.Why
+		}
+	}()
 	limit, start := r.prefetchLeft(), r.k.cfg.Now()
 	if limit < prefetchLeast {
 		done.Why = noRoom
@@ -108,6 +133,18 @@ func (r *run) lookUp(ctx context.Context, text, head string) (e memgpt.Entry, ok
 	done.Tokens += size
 	r.emit(memgpt.Handed{Hits: len(shown), Tokens: size})
 	return e, true
+}
+
+// endsOf returns a text's beginning and its end, at most so many bytes of each: what a long message asks stands there.
+func endsOf(text string, bytes int) string {
+	if len(text) <= 2*bytes {
+		return text
+	}
+	tail := text[len(text)-bytes:]
+	for tail != "" && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
+	}
+	return memgpt.CutText(text, bytes) + "\n" + tail
 }
 
 // warnPrefetch tells once a turn that nothing could be looked up.

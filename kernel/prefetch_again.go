@@ -34,7 +34,10 @@ const codeLookAgain memgpt.Code = "look_again"
 // Where that finds something that the model has not seen, it is put at the end of the queue, so that the prefix stays, and
 // an error of codeLookAgain says that the reply is to be asked for again. That happens once a turn.
 func (r *run) lookAgain(ctx context.Context, reply *memgpt.Response) error {
-	if !r.prefetches() || r.turn.Spoke > 0 || r.turn.Prefetch == nil || r.turn.Prefetch.Second {
+	if !r.prefetches() || r.spoke() || r.turn.Prefetch == nil || r.turn.Prefetch.Second {
+		return nil
+	}
+	if r.prefetchLeft() < prefetchLeast {
 		return nil
 	}
 	if r.prefetchLeft() < prefetchLeast {
@@ -48,13 +51,26 @@ func (r *run) lookAgain(ctx context.Context, reply *memgpt.Response) error {
 	own := before
 	own.Second = true
 	r.turn.Prefetch = &own
-	e, ok := r.lookUp(ctx, r.w.Event.Message.Said()+"\n"+said, handedAgainHead)
+	e, ok := r.lookUp(ctx, endsOf(r.asking(), prefetchText/2)+"\n"+said, handedAgainHead)
 	if !ok {
 		r.turn.Prefetch.Why, r.turn.Prefetch.Query = before.Why, before.Query
 		return nil
 	}
 	r.append(e)
 	return memgpt.Errorf(codeLookAgain, "the reply says that it doesn't know, and a second look found something")
+}
+
+// asking returns what the newest message of a user says.
+func (r *run) asking() string {
+	if r.st.Asked != nil {
+		return r.st.Asked.Message.Said()
+	}
+	for i := len(r.st.Queue) - 1; i >= 0; i-- {
+		if e := &r.st.Queue[i]; e.Message.Role == memgpt.RoleUser {
+			return e.Message.Said()
+		}
+	}
+	return ""
 }
 
 // onlySays returns what a reply says to the user where it does nothing else and would end the turn; else "".

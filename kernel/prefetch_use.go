@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"unicode"
 
 	"memgpt"
@@ -16,6 +17,7 @@ const funcRead = "memory_read"
 const (
 	quotedWords = 4
 	quotedRunes = 6
+	askedBytes  = 16 << 10 // of each end of a message that are looked at
 )
 
 // noteUse counts the model's own searches, and which of the texts that were handed over it read or quoted. It sees each
@@ -31,9 +33,9 @@ func (r *run) noteUse(calls []call, parts memgpt.Parts) {
 	}
 	own := *r.turn.Prefetch
 	said := strings.Join(messageTexts(&memgpt.Message{Parts: parts}), "\n")
-	asked := r.w.Event.Message.Said()
+	known, asked := wordRuns(said), sync.OnceValue(func() map[string]bool { return wordRuns(r.askedTexts()) })
 	for id, text := range r.handedTexts() {
-		if !r.handing.used[id] && (strings.Contains(said, id) || sharesRun(said, text, asked)) {
+		if !r.handing.used[id] && (strings.Contains(said, id) || sharesRun(known, text, asked)) {
 			if r.handing.used == nil {
 				r.handing.used = map[string]bool{}
 			}
@@ -42,6 +44,21 @@ func (r *run) noteUse(calls []call, parts memgpt.Parts) {
 		}
 	}
 	r.turn.Prefetch = &own
+}
+
+// askedTexts returns what users said in this turn, of long messages the ends.
+func (r *run) askedTexts() string {
+	text := endsOf(r.w.Event.Message.Said(), askedBytes)
+	for i := len(r.st.Queue) - 1; i >= 0; i-- {
+		e := &r.st.Queue[i]
+		if e.Message.Role == memgpt.RoleUser {
+			text += "\n" + endsOf(e.Message.Said(), askedBytes)
+		}
+		if e.Turn == r.turn.ID && e.Step == 0 && e.Message.Type == r.w.Event.Type {
+			break
+		}
+	}
+	return text
 }
 
 // handedTexts returns what was handed over in this turn, as far as it is in the queue, by id.
@@ -62,11 +79,10 @@ func (r *run) handedTexts() map[string]string {
 	return texts
 }
 
-// sharesRun reports whether two texts share a run of words that a third has not.
-func sharesRun(a, b, not string) bool {
-	known, own := wordRuns(a), wordRuns(not)
-	for run := range wordRuns(b) {
-		if known[run] && !own[run] {
+// sharesRun reports whether a text has a run of words that is among the known ones and not among the user's own.
+func sharesRun(known map[string]bool, text string, own func() map[string]bool) bool {
+	for run := range wordRuns(text) {
+		if known[run] && !own()[run] {
 			return true
 		}
 	}

@@ -32,18 +32,19 @@ func (r *run) takeIn(ctx context.Context) error {
 	}
 	for i := range events {
 		if e := &events[i]; !slices.ContainsFunc(r.pend.taken, func(t memgpt.Event) bool { return t.ID == e.ID }) {
-			r.join(e)
+			r.join(ctx, e)
 		}
 	}
 	return nil
 }
 
-// join puts an event that came while the turn runs into the working copy.
-func (r *run) join(e *memgpt.Event) {
+// join puts an event that came while the turn runs into the working copy, a user's message with what it leans on.
+func (r *run) join(ctx context.Context, e *memgpt.Event) {
 	r.append(r.entryOf(e))
 	r.pend.taken = append(r.pend.taken, *e)
 	if e.Type == memgpt.EventUser {
 		r.asked, r.heard, r.extra = true, r.turn.Spoke+len(r.pend.spoken), false
+		r.handOverFor(ctx, e)
 	}
 }
 

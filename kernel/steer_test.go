@@ -346,5 +346,48 @@ func TestCutOff(t *testing.T) {
 	for i, req := range m.Requests() {
 		must(t, checkV(req, e.count, 1, 16384, []string{"think long", "hurry 0", "hurry 1"}[i]))
 	}
-	e.checkState(nil)
+	var users []string
+	for _, entry := range e.checkState(nil) {
+		if entry.Message.Role == memgpt.RoleUser {
+			users = append(users, entry.Message.Said())
+		}
+	}
+	if want := []string{"think long", "hurry 0", "hurry 1"}; !slices.Equal(users, want) {
+		t.Errorf("users say in the log %q", users)
+	}
+}
+
+// TestSteerKnowsAfterACrashWhatWasAnswered: a user who joined was answered before the crash. What the model thinks after it
+// is not said to him.
+func TestSteerKnowsAfterACrashWhatWasAnswered(t *testing.T) {
+	var e *env
+	note := script.Call("core_memory_append", "label", "human", "content", "x", "request_heartbeat", true)
+	m := script.New(script.Config{Func: func(n int, _ *memgpt.Request) script.Reply {
+		switch n {
+		case 0:
+			e.post(memgpt.EventUser, "are you there?")
+			return note
+		case 1:
+			return script.Calls(script.Call("send_message", "message", "I am here"), note)
+		}
+		return script.Text("I hope that he is well")
+	}})
+	faulty := &storetest.Faulty{At: 4, Commits: true}
+	o := options{wrap: func(s store.Store) store.Store { faulty.Inner = s; return faulty }}
+	e = newEnv(t, m, o)
+	e.arrive = e.steerByInbox
+	ev, err := e.accept(memgpt.EventUser, memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hello"))
+	must(t, err)
+	if _, err = e.handle(t.Context(), ev); err == nil {
+		t.Fatal("the store did not die")
+	}
+	e.store = e.base
+	e.configure(m, o)
+	pending, err := e.base.Events(t.Context(), store.EventRange{Thread: e.thread})
+	must(t, err)
+	turn, err := e.handle(t.Context(), pending[0])
+	must(t, err)
+	if said := spoken(e.seen); !slices.Equal(said, []string{"I am here"}) || turn.Spoke != 1 || turn.Stop != memgpt.StopMonologue {
+		t.Errorf("said %q, %+v", said, turn)
+	}
 }

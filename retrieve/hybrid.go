@@ -40,6 +40,7 @@ type look struct {
 	embedder memgpt.Embedder
 	cursor   store.Cursor
 	cancel   context.CancelFunc
+	late     <-chan struct{} // closed when it is waited for no longer
 	done     chan struct{}
 	vector   []float32
 	err      error
@@ -67,7 +68,12 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	}
 	l := &look{reading: &reading{index: s.index, tenant: q.Tenant, owner: q.Owner, model: e.Model()}, embedder: e,
 		cursor: cursor, done: make(chan struct{})}
-	ctx, l.cancel = context.WithTimeout(ctx, s.wait)
+	wait := s.wait
+	if until, ok := ctx.Deadline(); ok { // words need their time too
+		wait = min(wait, time.Until(until)/2)
+	}
+	ctx, l.cancel = context.WithTimeout(ctx, wait)
+	l.late = ctx.Done()
 	go func() {
 		defer close(l.done)
 		l.embed(ctx, s, q.Text)
@@ -117,8 +123,13 @@ func (s *Searcher) see(ctx context.Context, w *wanted, l *look, hits *tool.Hits)
 	if l == nil {
 		return nil
 	}
-	<-l.done
 	defer l.cancel()
+	select {
+	case <-l.done:
+	case <-l.late: // an embedder may be slow to notice
+		hits.Words = fmt.Sprintf("%s can't embed the query: %v", l.embedder.Model(), context.DeadlineExceeded)
+		return nil
+	}
 	if l.err != nil {
 		hits.Words = fmt.Sprintf("%s can't embed the query: %v", l.embedder.Model(), l.err)
 		return nil

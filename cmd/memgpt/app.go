@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -140,7 +141,9 @@ func (a *app) rewriting(bytes int64) (done func()) {
 }
 
 // say tells the person at the terminal something, on standard error.
-func (a *app) say(format string, args ...any) { _, _ = fmt.Fprintf(a.err, format+"\n", args...) }
+func (a *app) say(format string, args ...any) {
+	_, _ = io.WriteString(a.err, printable(fmt.Sprintf(format, args...))+"\n")
+}
 
 // agent returns the agent of the command line, made if there is none, with the settings that the environment gives.
 func (a *app) agent(ctx context.Context) (memgpt.Agent, memgpt.Thread, error) {

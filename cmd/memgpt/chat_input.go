@@ -47,11 +47,13 @@ func (c *conversation) input(ctx context.Context, leave func()) (lines <-chan in
 		}
 	}}
 	c.err = edit
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if _, ok := out.(terminal); ok {
 		c.out = edit
 	}
+	_, _ = io.WriteString(screen, askPaste)
 	return readInput(ctx, func() (string, error) { return edit.readLine(r) }), func() {
 		edit.close()
+		_, _ = io.WriteString(screen, leavePaste)
 		_ = term.Restore(int(in.Fd()), before)
 		c.out, c.err = out, errs
 	}, nil

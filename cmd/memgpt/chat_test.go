@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -205,16 +206,21 @@ func TestLineEditor(t *testing.T) {
 		{"first\r\x1b[A!\r", "first!"},
 		{"first\rkept\x1b[A\x1b[B!\r", "kept!"},
 		{"ab\x1b[D\x1b[3~\r", "a"},
-		{"a\x1b[200~b\x00c\r", "abc"},
+		{"a\x1b[200~b\x00c\x1b[201~\r", "abc"},
+		{"x\x1b[D\x1b[200~one\r\ntwo\x1b[31m\r/exit\n\x1b[201~!\r", "one\ntwo[31m\n/exit!x"},
+		{"a\x1b[<0;12;7Mb\x1b[?1;2cc\r", "abc"}, // a mouse, and an answer of the terminal
+		{"a\x1bWb\r", "ab"},                     // Alt-W
+		{"a\x1b\r", "a"},
 	} {
 		var screen bytes.Buffer
 		l := &lineEditor{prompt: "> ", term: &screen, width: func() int { return 20 }, interrupt: func() {}}
 		in, got := bufio.NewReader(strings.NewReader(c.keys)), ""
-		for range strings.Count(c.keys, "\r") {
-			var err error
-			if got, err = l.readLine(in); err != nil {
-				t.Fatal(err)
+		for {
+			text, err := l.readLine(in)
+			if err == io.EOF {
+				break
 			}
+			got = text
 		}
 		if got != c.want {
 			t.Errorf("%q gave %q, want %q", c.keys, got, c.want)
@@ -250,5 +256,61 @@ func TestLineEditorSharesTheScreen(t *testing.T) {
 	}
 	if _, err := l.readLine(bufio.NewReader(strings.NewReader("\x04"))); err != io.EOF {
 		t.Errorf("Ctrl-D: %v", err)
+	}
+}
+
+// TestLineEditorEscapeAlone: a person who types Escape and then something else loses nothing of it.
+func TestLineEditorEscapeAlone(t *testing.T) {
+	interrupts := 0
+	l := &lineEditor{prompt: "> ", term: io.Discard, width: func() int { return 20 }, interrupt: func() { interrupts++ }}
+	in, keys := io.Pipe()
+	go func() {
+		for _, key := range []string{"\x1b", "W", "ho\x1b", "\x03", "\x1b", "[D", "\x1b", "\r"} {
+			_, _ = io.WriteString(keys, key)
+		}
+	}()
+	if text, err := l.readLine(bufio.NewReader(in)); text != "Who" || err != nil || interrupts != 1 {
+		t.Errorf("%q, %v, %d interrupts", text, err, interrupts)
+	}
+}
+
+// TestLineEditorShowsAPasteInARow: the line ends of a paste don't leave the row until it is sent.
+func TestLineEditorShowsAPasteInARow(t *testing.T) {
+	var screen bytes.Buffer
+	l := &lineEditor{prompt: "> ", term: &screen, width: func() int { return 40 }, interrupt: func() {}}
+	if _, err := l.readLine(bufio.NewReader(strings.NewReader("\x1b[200~one\ntwo\x1b[201~"))); err != io.EOF {
+		t.Fatal(err)
+	}
+	if got := screen.String(); !strings.HasSuffix(got, "\r\x1b[K> one⏎two") || strings.Contains(got, "\n") {
+		t.Errorf("drawn: %q", got)
+	}
+	_ = l.enter()
+	if got := screen.String(); !strings.HasSuffix(got, "> one\r\ntwo\r\n") {
+		t.Errorf("sent: %q", got)
+	}
+}
+
+// TestTerminalIsNotSteered: what an agent says can't clear the screen or set its title, above the line and without one.
+func TestTerminalIsNotSteered(t *testing.T) {
+	const evil = "red \x1b[2J\x1b]0;title\x07 \rover\x08 \u009b1m\t中文\n"
+	const plain = "red [2J]0;title over 1m\t中文"
+	var screen bytes.Buffer
+	l := &lineEditor{prompt: "> ", term: &screen, width: func() int { return 20 }, interrupt: func() {}}
+	_, _ = io.WriteString(l, evil)
+	if got := screen.String(); got != "\r\x1b[K"+plain+"\r\n> " {
+		t.Errorf("above the line: %q", got)
+	}
+	name := filepath.Join(t.TempDir(), "out")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(terminal{f}, evil)
+	_ = f.Close()
+	if got, err := os.ReadFile(name); string(got) != plain+"\n" || err != nil {
+		t.Errorf("without a line: %q, %v", got, err)
+	}
+	if w := guarded(f); w != io.Writer(f) {
+		t.Error("a file does not get every byte")
 	}
 }

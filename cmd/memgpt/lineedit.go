@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -36,7 +37,7 @@ const (
 	keyDown, keyUp, keyDrop, keyWord, keyEscape, keyDelete    = 14, 16, 21, 23, 27, 127
 )
 
-// readLine returns what the person types up to Enter. It returns io.EOF for Ctrl-D on an empty line.
+// readLine returns what the person types up to Enter, and what he pastes. It returns io.EOF for Ctrl-D on an empty line.
 func (l *lineEditor) readLine(in *bufio.Reader) (string, error) {
 	l.change(func() {})
 	for {
@@ -73,7 +74,7 @@ func (l *lineEditor) enter() (text string) {
 	defer l.mu.Unlock()
 	text = string(l.line)
 	l.erase()
-	_, _ = io.WriteString(l.term, l.prompt+text+"\r\n")
+	_, _ = io.WriteString(l.term, l.prompt+strings.ReplaceAll(text, "\n", "\r\n")+"\r\n")
 	if strings.TrimSpace(text) != "" {
 		l.past = append(l.past, text)
 	}
@@ -124,9 +125,9 @@ func (l *lineEditor) key(r rune) {
 	}
 }
 
-func (l *lineEditor) insert(r rune) {
-	l.line = append(l.line[:l.at], append([]rune{r}, l.line[l.at:]...)...)
-	l.at++
+func (l *lineEditor) insert(text ...rune) {
+	l.line = slices.Insert(l.line, l.at, text...)
+	l.at += len(text)
 }
 
 // cut takes out what stands between from and the cursor.
@@ -164,37 +165,71 @@ func (l *lineEditor) recall(by int) {
 	l.at = len(l.line)
 }
 
-// escape reads the rest of a key that sends a sequence: ESC [ (or O), digits, a letter or ~.
+// escape reads the rest of a key that sends a sequence: ESC [ (or O), parameters, a letter or ~. An Escape that a person
+// types alone does nothing, and takes nothing of what follows.
 func (l *lineEditor) escape(in *bufio.Reader) {
-	if r, _, err := in.ReadRune(); err != nil || r != '[' && r != 'O' {
+	alone := in.Buffered() == 0
+	r, _, err := in.ReadRune()
+	if err != nil {
 		return
 	}
-	var digits string
+	if r != '[' && r != 'O' {
+		if alone || unicode.IsControl(r) {
+			_ = in.UnreadRune() // can't fail after a read
+		}
+		return
+	}
+	var sent string
 	for {
 		r, _, err := in.ReadRune()
 		if err != nil {
 			return
 		}
-		if r >= '0' && r <= '9' || r == ';' {
-			digits += string(r)
-			continue
+		if unicode.IsControl(r) {
+			_ = in.UnreadRune()
+			return
 		}
-		keys := map[string]rune{"A": keyUp, "B": keyDown, "C": keyRight, "D": keyLeft, "H": keyHome, "F": keyEnd2,
-			"1~": keyHome, "7~": keyHome, "4~": keyEnd2, "8~": keyEnd2}
-		name := string(r)
-		if r == '~' {
-			name = digits + "~"
+		if sent += string(r); r < 0x20 || r > 0x3f {
+			break
 		}
-		l.change(func() {
-			if name == "3~" && l.at < len(l.line) { // the Delete key
-				l.at++
-				l.cut(l.at - 1)
-			} else if k, ok := keys[name]; ok {
-				l.key(k)
-			}
-		})
+	}
+	if sent == pasteBegins {
+		l.paste(in)
 		return
 	}
+	keys := map[string]rune{"A": keyUp, "B": keyDown, "C": keyRight, "D": keyLeft, "H": keyHome, "F": keyEnd2,
+		"1~": keyHome, "7~": keyHome, "4~": keyEnd2, "8~": keyEnd2}
+	l.change(func() {
+		if sent == "3~" && l.at < len(l.line) { // the Delete key
+			l.at++
+			l.cut(l.at - 1)
+		} else if k, ok := keys[sent]; ok {
+			l.key(k)
+		}
+	})
+}
+
+// What a terminal that is asked to sends around a text that is pasted, after ESC [; and how it is asked.
+const (
+	pasteBegins, pasteEnds = "200~", "\x1b[201~"
+	askPaste, leavePaste   = "\x1b[?2004h", "\x1b[?2004l"
+)
+
+// paste takes a pasted text into the line whole, its line ends included: it is one message, and no line of it is a command.
+func (l *lineEditor) paste(in *bufio.Reader) {
+	var text []rune
+	for !strings.HasSuffix(string(text[max(0, len(text)-len(pasteEnds)):]), pasteEnds) {
+		r, _, err := in.ReadRune()
+		if err != nil {
+			break
+		}
+		text = append(text, r)
+	}
+	pasted := strings.TrimSuffix(string(text), pasteEnds)
+	pasted = strings.ReplaceAll(strings.ReplaceAll(pasted, "\r\n", "\n"), "\r", "\n")
+	l.change(func() {
+		l.insert([]rune(printable(strings.TrimRight(pasted, "\n")))...)
+	})
 }
 
 // erase takes the line off the screen. Callers hold l.mu.
@@ -211,8 +246,11 @@ func (l *lineEditor) draw() {
 	if l.at < to {
 		text += "\r" + l.prompt + string(l.line[from:l.at])
 	}
-	_, _ = io.WriteString(l.term, text)
+	_, _ = io.WriteString(l.term, inRow.Replace(text))
 }
+
+// inRow shows what would leave the row.
+var inRow = strings.NewReplacer("\n", "⏎", "\t", " ")
 
 // window returns the part of the line around the cursor that surely fits.
 func (l *lineEditor) window() (from, to int) {
@@ -238,7 +276,7 @@ func (l *lineEditor) window() (from, to int) {
 
 // cells is how wide a character may be on the screen.
 func cells(r rune) int {
-	if r < 0x300 {
+	if r < 0x300 && r != '\n' {
 		return 1
 	}
 	return 2
@@ -253,7 +291,7 @@ func (l *lineEditor) Write(p []byte) (int, error) {
 	if end == 0 {
 		return len(p), nil
 	}
-	rows := strings.ReplaceAll(string(l.partial[:end]), "\n", "\r\n")
+	rows := strings.ReplaceAll(printable(string(l.partial[:end])), "\n", "\r\n")
 	l.partial = append([]byte(nil), l.partial[end:]...)
 	l.erase()
 	if _, err := io.WriteString(l.term, rows); err != nil {

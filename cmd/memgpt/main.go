@@ -42,6 +42,7 @@ var errQuiet = errors.New("failed")
 
 // run runs one command line and returns the exit status.
 func run(ctx context.Context, args []string, s streams, getenv func(string) string) int {
+	s.out = guarded(s.out)
 	cmd := newRoot(s, getenv)
 	cmd.SetArgs(args)
 	err := cmd.ExecuteContext(ctx)
@@ -49,7 +50,7 @@ func run(ctx context.Context, args []string, s streams, getenv func(string) stri
 		return 0
 	}
 	if !errors.Is(err, errQuiet) {
-		_, _ = fmt.Fprintf(s.err, "memgpt: %v\n", err)
+		_, _ = fmt.Fprintf(s.err, "memgpt: %s\n", printable(err.Error()))
 	}
 	return 1
 }
