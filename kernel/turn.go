@@ -58,7 +58,7 @@ type run struct {
 }
 
 // retries counts what is tried again in one turn.
-type retries struct{ overflow, empty, cut, cutOff int }
+type retries struct{ overflow, empty, cut, cutOff, broken int }
 
 // changes is what a step's commit holds beside thread and turn.
 type changes struct {
