@@ -15,6 +15,7 @@ import (
 const (
 	calibrationKind = "calibration"
 	calibrationStep = 0.02
+	maxCalibration  = 100 // no tokenizer is so far from ours
 )
 
 // calibration is the record as it is stored under the model's name.
@@ -48,10 +49,9 @@ func (r *run) calibrate(ctx context.Context, model string) bool {
 	case memgpt.CodeOf(err) == memgpt.CodeNotFound:
 	case err != nil:
 		return false
-	case json.Unmarshal(found.Data, &rec) != nil || !(rec.Factor > 0) || math.IsInf(rec.Factor, 0):
+	case json.Unmarshal(found.Data, &rec) != nil, !(rec.Factor > 0 && rec.Factor < maxCalibration),
+		!r.roomAt(rec.Factor * (1 + calibrationStep)):
 		own.version = found.Version // written anew by whoever learns
-	case !r.roomAt(rec.Factor * (1 + calibrationStep)):
-		own.version = found.Version
 	default:
 		own.factor, own.version = rec.Factor, found.Version
 		r.k.cfg.Counter.Calibrate(model, rec.Factor*(1+calibrationStep))
