@@ -62,6 +62,7 @@ type soak struct {
 	rng    *rand.Rand
 	k      int // of the message that is to be answered
 	calls  int // of the model for it
+	dying  int // steps that come before the reply during which the process ends; -1 where it doesn't
 	faults map[string]int
 	names  []string
 	wrong  []string // requests that break check V
@@ -159,7 +160,7 @@ func soakSlips(text string) map[string]script.Reply {
 }
 
 func newSoak(t *testing.T, seed uint64) *soak {
-	s := &soak{rng: rand.New(rand.NewPCG(seed, 3)), faults: map[string]int{}}
+	s := &soak{rng: rand.New(rand.NewPCG(seed, 3)), faults: map[string]int{}, dying: -1}
 	s.names = slices.Sorted(maps.Keys(soakRefusals("")))
 	for name := range maps.Keys(soakSlips("")) {
 		s.names = append(s.names, name)
@@ -227,7 +228,12 @@ func (s *soak) reply(_ int, req *memgpt.Request) script.Reply {
 	}
 	name := s.names[s.rng.IntN(len(s.names))]
 	slip, isSlip := soakSlips(text)[name]
+	look := script.Call("conversation_search", "query", fmt.Sprint("question ", s.rng.IntN(s.k+1)), "request_heartbeat", true)
 	switch {
+	case s.dying == s.calls:
+		return look
+	case s.dying >= 0:
+		return script.Say(text).After(50 * time.Second)
 	case fault && !isSlip:
 		s.faults[name]++
 		return soakRefusals(text)[name]
@@ -237,7 +243,7 @@ func (s *soak) reply(_ int, req *memgpt.Request) script.Reply {
 		s.faults[name]++
 		return slip
 	case s.rng.IntN(4) == 0:
-		return script.Call("conversation_search", "query", fmt.Sprint("question ", s.rng.IntN(s.k+1)), "request_heartbeat", true)
+		return look
 	}
 	return script.Say(text)
 }
@@ -253,24 +259,28 @@ func (s *soak) summary(*memgpt.Request) script.Reply {
 	return script.Text("they asked and answered.\nSearch for: questions")
 }
 
-// ask sends the next message and waits for the end of its turn; restarting says that the process ends meanwhile.
-func (s *soak) ask(t *testing.T, restarting bool) memgpt.Turn {
+// ask sends the next message and waits for the end of its turn. dying is the number of steps after which the process ends,
+// while the model is asked for the next; -1 is never.
+func (s *soak) ask(t *testing.T, dying int) memgpt.Turn {
 	t.Helper()
 	s.mu.Lock()
 	s.k++
-	s.calls = 0
+	s.calls, s.dying = 0, dying
 	text := fmt.Sprintf("question #%d. %s", s.k, strings.Repeat("some more words ", s.rng.IntN(30)))
-	pause := time.Duration(s.rng.IntN(20_000)) * time.Millisecond
+	pause := time.Duration(30+s.rng.IntN(15)) * time.Second // the breaker may be open for 30 s
 	s.mu.Unlock()
 	turn, err := s.host.Send(t.Context(), host.Message{Agent: s.agent.ID, Thread: s.thread,
 		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)})
 	must(t, err)
-	if !restarting {
+	if dying < 0 {
 		record, err := turn.Wait(t.Context())
 		must(t, err)
 		return record
 	}
 	time.Sleep(pause)
+	s.mu.Lock()
+	s.dying = -1
+	s.mu.Unlock()
 	s.restart(t)
 	for {
 		record, err := s.base.Turn(t.Context(), "", turn.ID)
@@ -295,7 +305,11 @@ func TestBrokenProviderSoak(t *testing.T) {
 		most := 0
 		for i := range turns {
 			start := time.Now()
-			record := s.ask(t, i%20 == 7)
+			dying := -1
+			if i%20 == 7 {
+				dying = i / 20 % 2
+			}
+			record := s.ask(t, dying)
 			records[s.k] = record
 			longest, most = max(longest, time.Since(start)), max(most, s.calls)
 			time.Sleep(time.Duration(i%60) * time.Second)

@@ -285,6 +285,29 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// TestConnectTimeout has a server that takes connections and never says a word, as a host behind a bad proxy does: the limit
+// to connect is its own.
+func TestConnectTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	m, err := New(Config{BaseURL: "https://" + l.Addr().String(), Connect: 60 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = m.Generate(t.Context(), ask("hi"), nil)
+	var e *memgpt.Error
+	if !errors.As(err, &e) || e.Code != memgpt.CodeModelTimeout || e.Started || !strings.Contains(err.Error(), "could not connect in time") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(start); took < 60*time.Millisecond || took > soon/2 {
+		t.Errorf("it took %v", took)
+	}
+}
+
 func wait(t *testing.T, ch <-chan struct{}) {
 	t.Helper()
 	select {
