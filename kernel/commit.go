@@ -35,6 +35,7 @@ func (r *run) commit(ctx context.Context, decide func()) error {
 		decide()
 		c := r.build()
 		done, err := r.k.cfg.Store.Commit(ctx, c)
+		r.endClaims(err == nil)
 		if err == nil {
 			r.due = done.Pending
 			r.committed(c)
@@ -65,6 +66,9 @@ func (r *run) build() *store.Commit {
 	}
 	if r.w.Event.ID == "" { // work that no event began, as an import
 		return c
+	}
+	if r.done {
+		r.addCalibrations(c)
 	}
 	switch {
 	case r.settled:

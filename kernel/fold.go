@@ -127,6 +127,8 @@ func (r *run) fold(ctx context.Context, old string, entries []memgpt.Entry) (tex
 	if m == r.model {
 		f.name = r.name
 	}
+	r.folds = f.name
+	r.calibrate(ctx, f.name)
 	text, err = f.fold(ctx, old, entries)
 	if memgpt.CodeOf(err) == memgpt.CodeModelOverflow && ctx.Err() == nil {
 		f.margin = 1.25 // the count was corrected, by a text of other words

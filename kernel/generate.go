@@ -10,8 +10,9 @@ import (
 
 // Bounds of what is asked again in one turn (field: three short tries at most, then a clear end).
 const (
-	maxEmpty = 2 // replies without content
-	maxCut   = 2 // replies whose calls were cut off
+	maxEmpty  = 2 // replies without content
+	maxCut    = 2 // replies whose calls were cut off
+	maxBroken = 2 // replies that broke off after pieces of them were shown
 )
 
 // generate asks the model. A reply that can't be used is thrown away and asked again, within bounds; an overflow that
@@ -40,37 +41,54 @@ func (r *run) generate(ctx context.Context, req *memgpt.Request) (*memgpt.Respon
 			}
 		}
 		r.emit(memgpt.StepDiscarded{Step: r.step + 1, Reason: err.Error()})
-		switch memgpt.CodeOf(err) {
-		case memgpt.CodeModelEmpty:
-			if r.retries.empty++; r.retries.empty > maxEmpty {
-				return nil, err
-			}
-		case memgpt.CodeModelCut:
-			if r.retries.cut++; r.retries.cut > maxCut {
-				return nil, err
-			}
-			r.append(r.notice("Your reply was cut off by its limit of " + strconv.Itoa(r.win.reserve) +
-				" tokens, and nothing of it was done. Write shorter, or in several calls."))
-			if err := r.makeRoom(ctx); err != nil {
-				return nil, err
-			}
-		case codeLookAgain:
-			if err := r.makeRoom(ctx); err != nil {
-				return nil, err
-			}
-		case memgpt.CodeModelOverflow:
-			if r.retries.overflow++; r.retries.overflow > 1 {
-				return nil, err
-			}
-			r.correct(r.name, r.window, counted, err)
-			if err := r.makeRoom(ctx); err != nil {
-				return nil, err
-			}
-		default:
+		if err := r.again(ctx, counted, err); err != nil {
 			return nil, err
 		}
 		req = r.compile() // anew, so that nobody holds the old one while the model is slow
 	}
+}
+
+// again sees to what a discarded reply asks for, and returns an error where the model is not asked once more.
+func (r *run) again(ctx context.Context, counted int, err error) error {
+	switch memgpt.CodeOf(err) {
+	case memgpt.CodeModelEmpty:
+		if r.retries.empty++; r.retries.empty > maxEmpty {
+			return err
+		}
+		return nil
+	case memgpt.CodeModelCut:
+		if r.retries.cut++; r.retries.cut > maxCut {
+			return err
+		}
+		r.append(r.notice("Your reply was cut off by its limit of " + strconv.Itoa(r.win.reserve) +
+			" tokens, and nothing of it was done. Write shorter, or in several calls."))
+	case codeLookAgain:
+	case memgpt.CodeModelOverflow:
+		if r.retries.overflow++; r.retries.overflow > 1 {
+			return err
+		}
+		r.correct(r.name, r.window, counted, err)
+	default:
+		if !brokeOff(err) {
+			return err
+		}
+		if r.retries.broken++; r.retries.broken > maxBroken {
+			return err
+		}
+		return nil
+	}
+	return r.makeRoom(ctx)
+}
+
+// brokeOff reports whether a reply broke off after pieces of it had come, for a reason that may pass. Whoever asks again
+// below the kernel (model/retry) leaves that to it, since it alone can take back what was shown: nothing of the reply is
+// in the log, so that the message is answered by the next one alone.
+func brokeOff(err error) bool {
+	var e *memgpt.Error
+	if !errors.As(err, &e) || !e.Started {
+		return false
+	}
+	return e.Code == memgpt.CodeModelDown || e.Code == memgpt.CodeModelTimeout || e.Code == memgpt.CodeModelLimit
 }
 
 // streamer passes a reply's pieces on.

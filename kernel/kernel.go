@@ -24,6 +24,8 @@ type Counter interface {
 	Factor(model string) float64
 	// Observe reports what a provider counted for a request that was counted before multiplication.
 	Observe(model string, counted, reported int)
+	// Calibrate takes over the factor of a model that an earlier process learned, unless this one has learned its own.
+	Calibrate(model string, factor float64)
 	// Truncated reports whether a provider's count says that it cut the prompt.
 	Truncated(counted, reported int) bool
 }
@@ -57,6 +59,8 @@ type Kernel struct {
 	mu    sync.Mutex
 	forms map[formKey]*toolset
 	abi   map[formKey]string // built-in instructions
+
+	calibrations map[calibrationKey]*calibrated
 }
 
 // New returns a Kernel. It fails where a tool can't be offered to a model.
@@ -73,7 +77,7 @@ func New(cfg Config) (*Kernel, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}, abi: abi()}
+	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}, abi: abi(), calibrations: map[calibrationKey]*calibrated{}}
 	if _, err := k.build(formKey{tools: allTools}, nil); err != nil {
 		return nil, err
 	}
@@ -85,7 +89,7 @@ func New(cfg Config) (*Kernel, error) {
 // the event. It returns an error where it could not commit: the context ended otherwise than by a cancel, the store
 // failed, the lease was lost. Then the event stays pending, and a later Run goes on where the last commit stands.
 func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
-	r, err := k.intake(w)
+	r, err := k.intake(ctx, w)
 	if err != nil {
 		return r.fail(ctx, err)
 	}

@@ -55,10 +55,14 @@ type run struct {
 	heard int  // turn.Spoke when the newest was
 
 	moreAsked, moreWaits bool // see more
+
+	folds     string  // name of the model that folded in this turn
+	claims    []claim // see addCalibrations
+	uncounted bool    // what was learned of models' counts is left out
 }
 
 // retries counts what is tried again in one turn.
-type retries struct{ overflow, empty, cut, cutOff int }
+type retries struct{ overflow, empty, cut, cutOff, broken int }
 
 // changes is what a step's commit holds beside thread and turn.
 type changes struct {
@@ -74,7 +78,7 @@ type changes struct {
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
-func (k *Kernel) intake(w *store.Work) (*run, error) {
+func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step, due: -1}
 	if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
@@ -83,6 +87,11 @@ func (k *Kernel) intake(w *store.Work) (*run, error) {
 	r.begin()
 	if err := r.configure(); err != nil {
 		return r, err
+	}
+	if r.calibrate(ctx, r.name) {
+		if err := r.fitFixed(); err != nil {
+			return r, err
+		}
 	}
 	r.answerOpenCalls()
 	if !r.takenIn() {

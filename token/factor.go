@@ -1,6 +1,9 @@
 package token
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // How a factor follows reports.
 const (
@@ -47,6 +50,18 @@ func (c *Counter) Observe(model string, counted, reported int) {
 		ratio = f + (ratio-f)*fall
 	}
 	c.factors.byModel[model] = min(max(ratio, minFactor), maxFactor)
+}
+
+// Calibrate takes over a factor that was learned before this Counter was made. It is bounded as those that are observed,
+// and changes nothing where one was observed, which is newer.
+func (c *Counter) Calibrate(model string, factor float64) {
+	c.factors.mu.Lock()
+	defer c.factors.mu.Unlock()
+	if _, known := c.factors.byModel[model]; known || math.IsNaN(factor) {
+		return
+	}
+	c.factors.room()
+	c.factors.byModel[model] = min(max(factor, minFactor), maxFactor)
 }
 
 // room makes sure that one more model can be remembered; any other is forgotten for it.

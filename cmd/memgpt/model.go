@@ -36,7 +36,8 @@ func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return retry.New(retry.Config{Model: m, Retry: func(_ context.Context, err error, wait time.Duration) {
+	breaker := retry.NewBreaker(retry.BreakerConfig{})
+	return retry.New(retry.Config{Model: m, Breaker: breaker, Retry: func(_ context.Context, err error, wait time.Duration) {
 		a.say("%v; trying again in %s", err, wait.Round(100*time.Millisecond))
 	}})
 }

@@ -34,7 +34,7 @@ func (m *Model) unreachable(w *watch, err error, reused bool) *fault {
 	what := "chat completion at " + m.base.Host
 	var timeout net.Error
 	switch {
-	case w.silent():
+	case w.ended():
 		return &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: what + ": " + w.limit()}}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && w.ctx.Err() != nil:
 		return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: %w", what, err)}
@@ -76,7 +76,7 @@ func (m *Model) refused(resp *http.Response) *fault {
 	e := w.judge(resp.StatusCode)
 	e.Text = "chat completion at " + m.base.Host + ": status " + strconv.Itoa(resp.StatusCode) + advice(e.Code, resp) + ": " + w.text
 	if e.Code == memgpt.CodeModelLimit || e.Code == memgpt.CodeModelDown {
-		e.RetryAfter = retryAfter(resp.Header, said, m.cfg.Now())
+		e.RetryAfter = retryAfter(resp.Header, said, m.cfg.Now(), e.Code == memgpt.CodeModelLimit)
 	}
 	return &fault{err: e, status: resp.StatusCode, said: said}
 }
@@ -263,12 +263,17 @@ func statusCode(status int) memgpt.Code {
 	return memgpt.CodeModelRequest
 }
 
-// retryAfter returns how long a provider asks to wait; 0 when it does not say. Headers come before words.
-func retryAfter(h http.Header, said string, now time.Time) time.Duration {
+// retryAfter returns how long a provider asks to wait; 0 when it does not say. Headers come before words. Those of rate
+// limits count only where one was passed: OpenAI sends them with every answer, a failure of its own too.
+func retryAfter(h http.Header, said string, now time.Time, limited bool) time.Duration {
+	var limit time.Duration
+	if limited {
+		limit = resets(h, now)
+	}
 	for _, d := range []time.Duration{
 		number(h.Get("Retry-After-Ms"), time.Millisecond),
 		afterHeader(h.Get("Retry-After"), now),
-		resets(h, now),
+		limit,
 		inWords(said),
 	} {
 		if d > 0 {
@@ -284,7 +289,7 @@ func afterHeader(s string, now time.Time) time.Duration {
 		return d
 	}
 	if t, err := http.ParseTime(s); err == nil {
-		return max(t.Sub(now), 0)
+		return min(max(t.Sub(now), 0), maxWait)
 	}
 	return 0
 }

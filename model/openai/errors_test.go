@@ -145,6 +145,15 @@ func TestRetryAfter(t *testing.T) {
 		{[]string{"X-Ratelimit-Reset", "1795953605000"}, "", 5 * time.Second},
 		{[]string{"X-Ratelimit-Reset", "1795953605"}, "", 5 * time.Second},
 		{[]string{"X-Ratelimit-Reset", "7"}, "", 7 * time.Second},
+		{[]string{"X-Ratelimit-Reset", "1.25"}, "", 1250 * time.Millisecond},
+		{[]string{"X-Ratelimit-Reset", "1e300"}, "", maxWait},
+		{[]string{"X-Ratelimit-Reset", "-1"}, "", 0},
+		{[]string{"X-Ratelimit-Reset", "whenever"}, "", 0},
+		{[]string{"X-Ratelimit-Reset-Tokens-Minute", "11.5", "X-Ratelimit-Reset-Requests-Day", "33011.38"}, "", 11500 * time.Millisecond},
+		{[]string{"X-Ratelimit-Reset-Tokens-Minute", "11.5", "X-Ratelimit-Reset-Requests-Day", "3000", "X-Ratelimit-Remaining-Requests-Day", "0"}, "", 50 * time.Minute},
+		{[]string{"X-Ratelimit-Reset-Project-Tokens", "3s", "X-Ratelimit-Reset-Requests", "1s", "X-Ratelimit-Remaining-Project-Tokens", "0"}, "", 3 * time.Second},
+		{[]string{"Ratelimit-Reset", "9", "Ratelimit-Remaining", "0"}, "", 9 * time.Second},
+		{[]string{"Anthropic-Ratelimit-Requests-Reset", clock.Add(42 * time.Second).Format(time.RFC3339)}, "", 42 * time.Second},
 		{[]string{"Retry-After", "3", "X-Ratelimit-Reset", "7"}, "", 3 * time.Second},
 		{nil, `{"error":{"message":"Rate limit reached. Please try again in 1m7.66s. Visit"}}`, 67660 * time.Millisecond},
 		{nil, `{"error":{"message":"x","details":[{"@type":"RetryInfo","retryDelay":"34s"}]}}`, 34 * time.Second},
@@ -153,9 +162,13 @@ func TestRetryAfter(t *testing.T) {
 		for _, status := range []int{429, 503} {
 			m, _ := scripted(t, Config{Now: now}, script.Status(status, test.body, test.headers...))
 			_, err := m.Generate(t.Context(), ask("hi"), nil)
+			want := test.want
+			if status != 429 && len(test.headers) > 0 && !strings.HasPrefix(test.headers[0], "Retry-After") {
+				want = 0 // a limit that was not passed says nothing about a failure
+			}
 			var e *memgpt.Error
-			if !errors.As(err, &e) || e.RetryAfter != test.want {
-				t.Errorf("%d %v %s: %+v, want %v", status, test.headers, test.body, e, test.want)
+			if !errors.As(err, &e) || e.RetryAfter != want {
+				t.Errorf("%d %v %s: %+v, want %v", status, test.headers, test.body, e, want)
 			}
 		}
 	}
@@ -224,6 +237,7 @@ func TestTimeouts(t *testing.T) {
 		hold    bool
 		pieces  []string
 		ping    bool
+		endless bool // pieces come for ever
 		started bool
 		say     string
 	}{
@@ -231,6 +245,8 @@ func TestTimeouts(t *testing.T) {
 		"first piece":           {cfg: Config{First: short}, say: "no answer began"},
 		"keepalives only":       {cfg: Config{First: short}, ping: true, say: "no answer began"},
 		"idle":                  {cfg: Config{Idle: short}, pieces: []string{stream(delta(`{"content":"abc"}`))}, started: true, say: "nothing more came within 60ms"},
+		"whole, with pieces":    {cfg: Config{Whole: 5 * short}, endless: true, started: true, say: "the answer was not whole within 300ms"},
+		"whole, silent":         {cfg: Config{Whole: short}, hold: true, say: "the answer was not whole within 60ms"},
 		"keepalives in between": {cfg: Config{First: 5 * short}, pieces: []string{stream(delta(`{"content":"abc"}`))}, ping: true, started: true, say: "nothing but keepalives came within 300ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,9 +258,13 @@ func TestTimeouts(t *testing.T) {
 				for _, p := range test.pieces {
 					s.pieces <- p
 				}
-				for test.ping {
+				again := ": ping\n\n"
+				if test.endless {
+					again = stream(delta(`{"content":"and "}`))
+				}
+				for test.ping || test.endless {
 					select {
-					case s.pieces <- ": ping\n\n":
+					case s.pieces <- again:
 					case <-s.gone:
 						return
 					}
@@ -262,6 +282,29 @@ func TestTimeouts(t *testing.T) {
 			wait(t, s.gone)
 			<-feeding
 		})
+	}
+}
+
+// TestConnectTimeout has a server that takes connections and never says a word, as a host behind a bad proxy does: the limit
+// to connect is its own.
+func TestConnectTimeout(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	m, err := New(Config{BaseURL: "https://" + l.Addr().String(), Connect: 60 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = m.Generate(t.Context(), ask("hi"), nil)
+	var e *memgpt.Error
+	if !errors.As(err, &e) || e.Code != memgpt.CodeModelTimeout || e.Started || !strings.Contains(err.Error(), "could not connect in time") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(start); took < 60*time.Millisecond || took > soon/2 {
+		t.Errorf("it took %v", took)
 	}
 }
 
@@ -322,7 +365,7 @@ func TestOpenEnd(t *testing.T) {
 		t.Errorf("%+v, %v after %v", resp, err, time.Since(start))
 	}
 	wait(t, s.gone)
-	w := newWatch(t.Context(), soon, soon)
+	w := newWatch(t.Context(), soon, soon, soon)
 	if w.stop(); w.ctx.Err() == nil {
 		t.Error("a stopped watch leaves its context open")
 	}

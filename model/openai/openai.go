@@ -29,6 +29,7 @@ const (
 	DefaultConnect = 10 * time.Second
 	DefaultFirst   = 10 * time.Minute
 	DefaultIdle    = 2 * time.Minute
+	DefaultWhole   = time.Hour
 )
 
 // Config describes an endpoint and a model at it.
@@ -55,6 +56,7 @@ type Config struct {
 	Connect time.Duration // to connect; 0 is DefaultConnect. It has no effect with a Client
 	First   time.Duration // until the first piece of an answer, and between any two; 0 is DefaultFirst
 	Idle    time.Duration // without a byte after the first piece; keepalives count as bytes. 0 is DefaultIdle
+	Whole   time.Duration // for the whole of one call, so that a model that never ends a reply is cut off; 0 is DefaultWhole
 
 	Now   func() time.Time // for dates in Retry-After; nil is time.Now
 	NewID func() string    // names calls that came without an id, uniquely; nil draws random ones
@@ -85,6 +87,7 @@ func New(cfg Config) (*Model, error) {
 	cfg.Connect = orDefault(cfg.Connect, DefaultConnect)
 	cfg.First = orDefault(cfg.First, DefaultFirst)
 	cfg.Idle = orDefault(cfg.Idle, DefaultIdle)
+	cfg.Whole = orDefault(cfg.Whole, DefaultWhole)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -201,7 +204,7 @@ func (m *Model) learn(name string, was shape, sent sentFields, f *fault) bool {
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh shape, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := newWatch(ctx, m.cfg.First, m.cfg.Idle)
+	w := newWatch(ctx, m.cfg.First, m.cfg.Idle, m.cfg.Whole)
 	defer w.stop()
 	req.Restore()
 	body := encode(req, name, &m.cfg, sh)

@@ -118,16 +118,24 @@ func find(list []*regexp.Regexp, text string) int {
 	return 0
 }
 
-// resets reads x-ratelimit-reset headers: of OpenAI and Groq ("6m0s", "20ms"; one for requests, one for tokens, of which
-// the one without anything remaining counts), of OpenRouter (milliseconds since 1970).
+// resets reads how long a rate limit lasts from its headers: x-ratelimit-reset, of OpenAI and Groq with the kind of what is
+// limited ("-requests", "-tokens", "-project-tokens"; "6m0s", "20ms"), of Cerebras with a period ("-tokens-minute";
+// seconds), of OpenRouter alone (milliseconds since 1970); ratelimit-reset as the IETF has it (seconds); and
+// anthropic-ratelimit-requests-reset (a time by RFC 3339). What counts is the longest of those of which nothing remains;
+// where none says so, the shortest.
 func resets(h http.Header, now time.Time) time.Duration {
 	var used, all time.Duration
-	for _, kind := range []string{"", "-Requests", "-Tokens"} {
-		d := reset(h.Get("X-Ratelimit-Reset"+kind), now)
+	for name := range h {
+		at := strings.Index(name, "-Reset")
+		if at < 0 || !strings.Contains(name[:at], "Ratelimit") {
+			continue
+		}
+		d := reset(h.Get(name), now)
 		if d > 0 && (all == 0 || d < all) {
 			all = d
 		}
-		if h.Get("X-Ratelimit-Remaining"+kind) == "0" {
+		left := name[:at] + "-Remaining" + name[at+len("-Reset"):]
+		if n, err := strconv.ParseFloat(h.Get(left), 64); err == nil && n <= 0 {
 			used = max(used, d)
 		}
 	}
@@ -137,18 +145,23 @@ func resets(h http.Header, now time.Time) time.Duration {
 	return all
 }
 
+// reset reads a duration, a number of seconds, or a time: of RFC 3339, or since 1970.
 func reset(s string, now time.Time) time.Duration {
+	s = strings.TrimSpace(s)
 	if d, err := time.ParseDuration(s); err == nil {
 		return min(max(d, 0), maxWait)
 	}
-	v, err := strconv.ParseInt(s, 10, 64)
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return min(max(t.Sub(now), 0), maxWait)
+	}
+	v, err := strconv.ParseFloat(s, 64)
 	switch {
-	case err != nil || v <= 0:
+	case err != nil || !(v > 0):
 		return 0
-	case v > 1e11: // milliseconds since 1970
-		return min(max(time.UnixMilli(v).Sub(now), 0), maxWait)
-	case v > 1e8: // seconds since 1970
-		return min(max(time.Unix(v, 0).Sub(now), 0), maxWait)
+	case v > 1e11 && v < 1e15: // milliseconds since 1970
+		return min(max(time.UnixMilli(int64(v)).Sub(now), 0), maxWait)
+	case v > 1e8 && v <= 1e11: // seconds since 1970
+		return min(max(time.Unix(int64(v), 0).Sub(now), 0), maxWait)
 	}
 	return number(s, time.Second)
 }

@@ -61,7 +61,7 @@ func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response,
 // failed completes a fault with what is known of the call.
 func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) {
 	f.err.Started = f.err.Started || r.started
-	if f.err.Code == memgpt.CodeModelDown && w.silent() {
+	if f.err.Code == memgpt.CodeModelDown && w.ended() {
 		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat completion at " + m.base.Host + ": " + w.limit(), Started: r.started}}
 	}
 	if f.err.Code != memgpt.CodeModelEmpty {

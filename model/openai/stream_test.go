@@ -159,7 +159,7 @@ func TestAnswersByteByByte(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newWatch(t.Context(), soon, soon)
+			w := newWatch(t.Context(), soon, soon, soon)
 			defer w.stop()
 			var h heard
 			resp, f := m.read(w, &http.Response{
@@ -308,7 +308,7 @@ func FuzzAnswer(f *testing.F) {
 		if sse {
 			resp.Header.Set("Content-Type", "text/event-stream")
 		}
-		w := newWatch(t.Context(), soon, soon)
+		w := newWatch(t.Context(), soon, soon, soon)
 		defer w.stop()
 		var h heard
 		got, fault := m.read(w, resp, newReply(h.add, m.cfg.NewID, "m", 0))

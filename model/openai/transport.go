@@ -88,35 +88,45 @@ func traced(ctx context.Context) (context.Context, *atomic.Bool) {
 	}), reused
 }
 
-// errSilent is the cause of a call's end when its time is up.
-var errSilent = errors.New("time is up")
+// errSilent is the cause of a call's end when its time is up, errWhole that of a call that took too long in all.
+var (
+	errSilent = errors.New("time is up")
+	errWhole  = errors.New("the time of the whole call is up")
+)
 
-// watch ends a call that stays silent for too long. Its methods but stop are called by one goroutine.
+// watch ends a call that stays silent or goes on for too long. Its methods but stop are called by one goroutine.
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
+	last   *time.Timer // of the whole call
 
-	first, idle time.Duration
-	due         time.Time // of the next piece
-	begun       bool
+	first, idle, whole time.Duration
+
+	due   time.Time // of the next piece
+	begun bool
 }
 
-func newWatch(ctx context.Context, first, idle time.Duration) *watch {
-	w := &watch{first: first, idle: idle, due: time.Now().Add(first)}
+func newWatch(ctx context.Context, first, idle, whole time.Duration) *watch {
+	w := &watch{first: first, idle: idle, whole: whole, due: time.Now().Add(first)}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.timer = time.AfterFunc(first, func() { w.cancel(errSilent) })
+	w.last = time.AfterFunc(whole, func() { w.cancel(errWhole) })
 	return w
 }
 
 // stop ends the watch and with it whatever is left of the call.
 func (w *watch) stop() {
 	w.timer.Stop()
+	w.last.Stop()
 	w.cancel(nil)
 }
 
-// silent reports whether the watch ended the call.
-func (w *watch) silent() bool { return errors.Is(context.Cause(w.ctx), errSilent) }
+// ended reports whether the watch ended the call.
+func (w *watch) ended() bool {
+	cause := context.Cause(w.ctx)
+	return cause == errSilent || cause == errWhole
+}
 
 // bytes notes that something came, if only a keepalive. It never moves the time at which the next piece is due.
 func (w *watch) bytes() {
@@ -141,6 +151,8 @@ func (w *watch) drain() {
 // limit names the limit that was passed.
 func (w *watch) limit() string {
 	switch {
+	case context.Cause(w.ctx) == errWhole:
+		return "the answer was not whole within " + w.whole.String()
 	case !w.begun:
 		return "no answer began within " + w.first.String()
 	case !time.Now().Before(w.due):

@@ -29,6 +29,11 @@ func repeat(n int, r script.Reply) []script.Reply {
 	return list
 }
 
+func started(err error) bool {
+	var e *memgpt.Error
+	return errors.As(err, &e) && e.Started
+}
+
 // timed notes when calls come.
 type timed struct {
 	memgpt.Model
@@ -117,17 +122,25 @@ func TestTotalCountsTheCallsThemselves(t *testing.T) {
 func TestStartedStreamIsNotReplayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := script.Text("some words that break off").Broken(1)
-		for name, stream := range map[string]func(memgpt.Delta){"heard": func(memgpt.Delta) {}, "unheard": nil} {
-			m := script.Of(broken, script.Text("ok"))
-			if _, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), stream); memgpt.CodeOf(err) != memgpt.CodeModelDown || m.Count() != 1 {
-				t.Errorf("%s: %d calls, %v", name, m.Count(), err)
-			}
+		m := script.Of(broken, script.Text("ok"))
+		_, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), func(memgpt.Delta) {})
+		if memgpt.CodeOf(err) != memgpt.CodeModelDown || !started(err) || m.Count() != 1 {
+			t.Errorf("heard: %d calls, %v", m.Count(), err)
+		}
+		// where nobody hears the pieces nothing has to be taken back
+		m = script.Of(broken, script.Text("ok"))
+		if resp, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), nil); err != nil || resp.Message.Said() != "ok" {
+			t.Errorf("unheard: %d calls, %v", m.Count(), err)
+		}
+		m = script.Of(repeat(9, broken)...)
+		if _, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), nil); err == nil || started(err) {
+			t.Errorf("unheard for ever: %v", err)
 		}
 		// pieces that were passed on count even if the error does not say so
 		unsaid := script.Text("some words that break off")
 		unsaid.Err, unsaid.Pieces = &memgpt.Error{Code: memgpt.CodeModelDown, Text: "x"}, 1
-		m := script.Of(unsaid, script.Text("ok"))
-		if _, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), func(memgpt.Delta) {}); err == nil || m.Count() != 1 {
+		m = script.Of(unsaid, script.Text("ok"))
+		if _, err := newModel(t, retry.Config{Model: m}).Generate(t.Context(), request(), func(memgpt.Delta) {}); !started(err) || m.Count() != 1 {
 			t.Errorf("unsaid: %d calls, %v", m.Count(), err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"memgpt"
 )
@@ -114,6 +115,9 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.answer(w, head, reply)
+	if reply.Wire != nil && reply.Wire.Stall {
+		reply.Wire.stall(w, r)
+	}
 }
 
 // receive reads a request whole. It is a function of its own so that nothing of the body is kept while the reply is held.
@@ -286,7 +290,10 @@ type Wire struct {
 	Header map[string]string
 	Body   string
 	Cut    bool // break the connection off after Body
-	Reset  bool // reset the connection at once, instead of an answer
+	// Stall keeps the answer open after Body until the client leaves, and writes Every once a second; "" is silence.
+	Stall bool
+	Every string
+	Reset bool // reset the connection at once, instead of an answer
 }
 
 func (f *Wire) write(w http.ResponseWriter) {
@@ -304,6 +311,24 @@ func (f *Wire) write(w http.ResponseWriter) {
 	if f.Cut {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// stall holds an answer that has begun.
+func (f *Wire) stall(w http.ResponseWriter, r *http.Request) {
+	flush := http.NewResponseController(w)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		_ = flush.Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+			if _, err := io.WriteString(w, f.Every); err != nil {
+				return
+			}
+		}
 	}
 }
 
@@ -331,6 +356,14 @@ func Status(status int, body string, headers ...string) Reply {
 // Events is an answer that streams a body as it stands.
 func Events(body string) Reply {
 	return Status(http.StatusOK, body, "Content-Type", "text/event-stream")
+}
+
+// Stalled is a stream that begins with a body and then goes on for ever: with silence, or once a second with every, e.g. a
+// comment that keeps the connection alive.
+func Stalled(body, every string) Reply {
+	r := Events(body)
+	r.Wire.Stall, r.Wire.Every = true, every
+	return r
 }
 
 // Reset is a connection reset instead of an answer.
