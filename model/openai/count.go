@@ -45,11 +45,19 @@ func (m *Model) Count(ctx context.Context, req *memgpt.Request) (int, error) {
 	if ways == nil {
 		ways = []CountWay{CountInputTokens, CountTokenize, CountTemplate}
 	}
+	var refusal error
 	for _, way := range ways {
 		n, err := m.countBy(ctx, way, name, sh, req)
-		if !errors.Is(err, errNoCount) {
+		switch {
+		case errors.Is(err, errNoCount):
+		case memgpt.CodeOf(err) == memgpt.CodeModelRequest: // another server may mean something else by that place
+			refusal = err
+		default:
 			return n, err
 		}
+	}
+	if refusal != nil {
+		return 0, refusal
 	}
 	return 0, memgpt.Errorf(memgpt.CodeInvalid, "count tokens at %s: the server offers no way to count; rely on the usage that it reports", m.base.Host)
 }

@@ -100,7 +100,7 @@ var profiles = []Profile{
 		Name: "sglang", Hosts: []string{":30000"},
 		Source:    "docs.sglang.ai: OpenAI APIs, tool parser, reasoning parser, read 2026-11",
 		MaxTokens: "max_tokens", Forced: true, Parallel: true,
-		Images: ImagesURL, Window: []WindowWay{WindowModels, WindowTable}, Count: []CountWay{CountTokenize}, Cached: openaiCached,
+		Images: ImagesURL, Window: []WindowWay{WindowModels, WindowTable}, Cached: openaiCached,
 		Reasoning: "reasoning_content",
 	},
 	{

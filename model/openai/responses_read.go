@@ -251,7 +251,7 @@ func (ri *responseItems) close(r *reply, key string, raw json.RawMessage) error 
 			}
 		}
 	case itemReasoning:
-		it.raw = bytes.Clone(raw)
+		it.raw = json.RawMessage(memgpt.CleanText(string(raw))) // as it came, but for bytes that are no text
 		if it.text.Len() == 0 {
 			it.say(r, shown(&whole))
 		}
