@@ -133,13 +133,14 @@ func (e *encoder) callExtras(parts memgpt.Parts) map[string]json.RawMessage {
 	if none == "" {
 		return nil
 	}
+	extras := map[string]json.RawMessage{}
 	first := ""
 	for _, p := range parts {
 		switch p := p.(type) {
 		case memgpt.Reasoning:
 			var c carriedCalls
-			if p.Provider == providerName && json.Unmarshal(p.Data, &c) == nil && len(c.Calls) > 0 {
-				return c.Calls
+			if p.Provider == providerName && json.Unmarshal(p.Data, &c) == nil && c.Calls != nil {
+				extras = c.Calls
 			}
 		case memgpt.Call:
 			if first == "" {
@@ -147,7 +148,10 @@ func (e *encoder) callExtras(parts memgpt.Parts) map[string]json.RawMessage {
 			}
 		}
 	}
-	return map[string]json.RawMessage{first: json.RawMessage(none)}
+	if extras[first] == nil {
+		extras[first] = json.RawMessage(none)
+	}
+	return extras
 }
 
 // strictable reports whether a schema keeps the rules that providers have for strict functions: each object names all of

@@ -217,17 +217,40 @@ func windowIn(list []listed, model string) int {
 	return 0
 }
 
+// serverProps is what llama.cpp tells of itself.
+type serverProps struct {
+	Settings struct {
+		Ctx int `json:"n_ctx"`
+	} `json:"default_generation_settings"`
+	Template *struct {
+		Tools bool `json:"supports_tools"`
+	} `json:"chat_template_caps"`
+}
+
 // propsWindow asks llama.cpp; the figure is that of one slot.
 func (e *endpoint) propsWindow(ctx context.Context) int {
-	var props struct {
-		Settings struct {
-			Ctx int `json:"n_ctx"`
-		} `json:"default_generation_settings"`
-	}
+	var props serverProps
 	if _, err := e.get(ctx, "/props", &props); err != nil {
 		return 0
 	}
 	return max(props.Settings.Ctx, 0)
+}
+
+// TemplateTools asks a llama.cpp server whether its chat template shows functions to the model. Where it doesn't, the
+// server drops them without a word, a forced choice too. told is whether the server says it at all.
+func (m *Model) TemplateTools(ctx context.Context) (shown, told bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var props serverProps
+	if _, err := m.endpoint().get(ctx, "/props", &props); err != nil || props.Template == nil {
+		return false, false
+	}
+	return props.Template.Tools, true
+}
+
+// endpoint returns the place of the model, to ask about it.
+func (m *Model) endpoint() *endpoint {
+	return &endpoint{base: m.base, key: m.cfg.APIKey, headers: m.cfg.Headers, client: m.client, prof: m.cfg.profile()}
 }
 
 // studioWindow asks LM Studio, which tells the window of a loaded model.
@@ -277,8 +300,7 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	e := &endpoint{base: m.base, key: m.cfg.APIKey, headers: m.cfg.Headers, client: m.client, prof: m.cfg.profile()}
-	n, err := e.window(ctx, m.cfg.Model)
+	n, err := m.endpoint().window(ctx, m.cfg.Model)
 	if n > 0 {
 		m.window.Store(int64(n))
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"memgpt"
 )
@@ -98,6 +99,9 @@ func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
 		}
 		w.piece()
 		f, err := r.takeAll(kind, data)
+		if r.finish != "" {
+			w.linger()
+		}
 		switch {
 		case f != nil:
 			return f
@@ -110,6 +114,16 @@ func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
 	w.drain()
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, bufferSize))
 	return r.ended(io.EOF)
+}
+
+// lingerTimeout bounds the wait for what may follow the reason of the end: usage, and [DONE]. Some servers send neither
+// and leave the connection open.
+const lingerTimeout = 5 * time.Second
+
+// linger notes that the answer is whole, but for what may follow its end.
+func (w *watch) linger() {
+	w.idle = min(w.idle, lingerTimeout)
+	w.timer.Reset(w.idle)
 }
 
 // takeAll takes in the data of one event. Some servers put several objects into one.
