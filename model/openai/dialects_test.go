@@ -92,9 +92,9 @@ var dialects = []dialect{
 		window: "/v1/models", windowBody: `[{"id":"z","context_length":1},{"id":"Qwen/Qwen3-Next","context_length":262144}]`, wantWindow: 262_144,
 	},
 	{
-		name: "mistral", source: "docs.mistral.ai/api: tool_choice any, extra fields forbidden (422); refusals 3230 \"Unexpected role 'user' after role 'tool'\" and 3280 \"length of 9\" in public reports of 2024-07 to 2026-05; read 2026-11",
+		name: "mistral", source: "docs.mistral.ai, function calling (tool_choice any) and api: extra fields forbidden (422); refusals 3230 \"Unexpected role 'user' after role 'tool'\" and 3280 \"length of 9\" in public reports of 2024-07 to 2026-05; read 2026-11",
 		base: "http://api.mistral.ai", model: "mistral-medium-latest", address: "/v1/chat/completions", keyHeader: "Authorization", key: "Bearer secret-key",
-		fields: fieldsAnd("max_tokens"), limit: "max_tokens", choices: []string{"none", "auto", "any", "required"}, system: "system", images: "url",
+		fields: fieldsAnd("max_tokens"), limit: "max_tokens", choices: []string{"none", "auto", "any"}, system: "system", images: "url",
 		reasons: `"content":[{"type":"thinking","thinking":[{"type":"text","text":"because"}]},{"type":"text","text":"so"}]`,
 		usage:   cachedUsage, cached: "prompt_tokens_details.cached_tokens", ids: regexp.MustCompile(`^[a-zA-Z0-9]{9}$`), noUserAfter: true, forced: true,
 		window: "/v1/models", windowBody: `{"data":[{"id":"v"},{"id":"mistral-medium-latest","max_context_length":131072}]}`, wantWindow: 131_072,

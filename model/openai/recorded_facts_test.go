@@ -553,9 +553,33 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// TestCountByTemplate sends the prompt on as the template made it, with its special tokens read as such.
+func TestCountByTemplate(t *testing.T) {
+	made := "<s>a \"b\"\n<e>"
+	m := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/apply-template" && body["tools"] != nil && body["messages"] != nil:
+			_ = json.NewEncoder(w).Encode(map[string]any{"prompt": made})
+		case r.URL.Path == "/tokenize" && body["content"] == made && body["parse_special"] == true:
+			_, _ = io.WriteString(w, `{"tokens":[1,2,3,4]}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}), Config{Provider: "llamacpp"})
+	if n, err := m.Count(t.Context(), worked()); n != 4 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
 // TestStreamWithoutAnEnd has a stream that stays open after the reason of its end: the wait for the rest is short, and
 // what came is the answer.
 func TestStreamWithoutAnEnd(t *testing.T) {
+	t.Parallel() // it waits
 	hold := make(chan struct{})
 	m := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

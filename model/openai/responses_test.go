@@ -358,6 +358,8 @@ func TestResponsesEnds(t *testing.T) {
 		{name: "text in the last event alone", body: stream(ev("response.completed", `"response":{"status":"completed","output":[`+messageItem+`]}`)), said: "好 well 🍷", finish: memgpt.FinishStop},
 		{name: "refusal", body: stream(ev("response.refusal.delta", `"output_index":0,"delta":"no"`), ev("response.completed", `"response":{"status":"completed"}`)), said: "no", finish: memgpt.FinishStop},
 		{name: "events without places", body: stream(ev("response.output_item.added", `"item":{"type":"message","id":"a"}`), ev("response.output_text.delta", `"item_id":"a","delta":"one"`), ev("response.completed", `"response":{"status":"completed","output":[{"type":"message","id":"a","content":[{"text":"one"}]}]}`)), said: "one", finish: memgpt.FinishStop},
+		{name: "arguments before their call", body: stream(ev("response.function_call_arguments.delta", `"output_index":0,"delta":"{\"message\":"`), ev("response.output_item.added", `"output_index":0,"item":`+strings.Replace(callItem, `{\"message\": \"你好 🍷\"}`, "", 1)),
+			ev("response.function_call_arguments.delta", `"output_index":0,"delta":"\"hi\"}"`), ev("response.completed", `"response":{"status":"completed"}`)), said: "hi", finish: memgpt.FinishCalls},
 		{name: "server error", body: failed("server_error", "oops"), code: memgpt.CodeModelDown},
 		{name: "rate limit", body: failed("rate_limit_exceeded", "slow down"), code: memgpt.CodeModelLimit},
 		{name: "bad prompt", body: failed("invalid_prompt", "no"), code: memgpt.CodeModelRequest},
