@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 
 	"memgpt"
@@ -20,7 +22,8 @@ type call struct {
 	name   string
 	args   strings.Builder
 	join   joiner
-	opened bool // id and name were passed on
+	extra  json.RawMessage // the provider's own addition
+	opened bool            // id and name were passed on
 }
 
 // add takes in a piece of a call, or a whole one.
@@ -35,6 +38,9 @@ func (cs *calls) add(r *reply, t *toolCall, whole bool) {
 	}
 	if c.id == "" && !c.opened {
 		c.id = string(t.ID)
+	}
+	if set(t.Extra) {
+		c.extra = bytes.Clone(t.Extra)
 	}
 	c.mergeName(string(t.Function.Name))
 	if c.repeats(t.Function.Arguments) {

@@ -43,6 +43,8 @@ type toolCall struct {
 	Index    *int     `json:"index"`
 	ID       label    `json:"id"`
 	Function function `json:"function"`
+	// Extra is what the provider adds to a call and wants back unchanged (Gemini's thought signatures).
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 type function struct {
@@ -144,14 +146,20 @@ type usage struct {
 	Completed struct {
 		Reasoning int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	InputDetails struct { // of the Responses API
+		Cached int `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	OutputDetails struct {
+		Reasoning int `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
 }
 
 func (u *usage) tokens() memgpt.Usage {
 	return memgpt.Usage{
 		Input:     max(u.Prompt, u.Input, 0),
-		Cached:    max(u.Details.Cached, u.CacheHit, u.Cached, 0),
+		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, 0),
 		Output:    max(u.Completion, u.Output, 0),
-		Reasoning: max(u.Completed.Reasoning, 0),
+		Reasoning: max(u.Completed.Reasoning, u.OutputDetails.Reasoning, 0),
 	}
 }
 

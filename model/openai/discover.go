@@ -98,6 +98,11 @@ func named(ctx context.Context, f *Found) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	prof, err := profileFor("", base)
+	if err != nil {
+		return nil, err
+	}
+	prof.rebase(base)
 	f.BaseURL = base.String()
 	if f.Window = knownWindow(f.Model); f.Window > 0 && !near(base.Hostname()) {
 		return f, nil
@@ -106,7 +111,7 @@ func named(ctx context.Context, f *Found) (*Found, error) {
 	defer cancel()
 	transport := newTransport(lookTimeout, http.ProxyFromEnvironment)
 	defer transport.CloseIdleConnections()
-	e := &endpoint{base: base, key: f.APIKey, client: &http.Client{Transport: transport}}
+	e := &endpoint{base: base, key: f.APIKey, client: &http.Client{Transport: transport}, prof: prof}
 	if err := e.complete(ctx, f); err != nil {
 		f.Note = err.Error()
 	}

@@ -196,7 +196,13 @@ func pageFault(body io.Reader, host string) *fault {
 func faultInStream(data []byte) *fault {
 	w := readError(data)
 	status := w.status
-	if status == 0 {
+	switch {
+	case status != 0:
+	case strings.Contains(w.code, "rate_limit_exceeded"):
+		status = http.StatusTooManyRequests
+	case strings.Contains(w.code, "invalid_"):
+		status = http.StatusBadRequest
+	default:
 		status = http.StatusInternalServerError
 	}
 	e := w.judge(status)

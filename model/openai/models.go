@@ -103,6 +103,7 @@ type endpoint struct {
 	key     string
 	headers map[string]string
 	client  *http.Client
+	prof    *Profile // nil is the unknown one
 }
 
 // get reads JSON from a path below the base, or below the host if it begins with a slash. It returns the status, and
@@ -112,7 +113,7 @@ func (e *endpoint) get(ctx context.Context, name string, into any) (int, error) 
 	if err != nil {
 		return 0, fmt.Errorf("ask for %s: %w", name, err)
 	}
-	authorize(req, e.key, e.headers)
+	authorize(req, e.profile(), e.key, e.headers)
 	resp, err := e.client.Do(req)
 	if err != nil {
 		return 0, fmt.Errorf("ask %s for %s: %w", e.base.Host, name, plain(err))
@@ -136,31 +137,74 @@ func (e *endpoint) get(ctx context.Context, name string, into any) (int, error) 
 
 // list returns the models that a server lists.
 func (e *endpoint) list(ctx context.Context, name string) ([]listed, int, error) {
-	var page struct {
-		Data []listed `json:"data"`
-	}
+	var page modelPage
 	status, err := e.get(ctx, name, &page)
 	return page.Data, status, err
 }
 
-// window looks a model's window up: in the list of models; on a machine near by where llama.cpp, LM Studio and Ollama
-// tell it; in the table of known ones. 0 when unknown. The error is that of the list.
-func (e *endpoint) window(ctx context.Context, model string) (int, error) {
-	list, _, err := e.list(ctx, "models")
-	if n := windowIn(list, model); n > 0 {
-		return n, nil
+func (e *endpoint) profile() *Profile {
+	if e.prof == nil {
+		return &unknownProfile
 	}
-	if err == nil && near(e.base.Hostname()) {
-		for _, ask := range []func(context.Context, string) int{e.propsWindow, e.studioWindow, e.ollamaWindow} {
-			if n := ask(ctx, model); n > 0 {
-				return n, nil
-			}
+	return e.prof
+}
+
+// modelPage is a list of models: under "data", or the list itself (Together).
+type modelPage struct {
+	Data []listed `json:"data"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *modelPage) UnmarshalJSON(raw []byte) error {
+	if raw[0] == '[' {
+		return json.Unmarshal(raw, &p.Data)
+	}
+	type plainPage modelPage
+	return json.Unmarshal(raw, (*plainPage)(p))
+}
+
+// window looks a model's window up where the provider tells it. With a provider that is not known that is the list of
+// models; on a machine near by also where llama.cpp, LM Studio and Ollama tell it; the table of known ones. 0 when
+// unknown. The error is that of the list.
+func (e *endpoint) window(ctx context.Context, model string) (int, error) {
+	ways := e.profile().Window
+	if ways == nil {
+		ways = []WindowWay{WindowModels, WindowTable}
+		if near(e.base.Hostname()) {
+			ways = []WindowWay{WindowModels, WindowProps, WindowStudio, WindowOllama, WindowTable}
 		}
 	}
-	if n := knownWindow(model); n > 0 {
-		return n, nil
+	var failed error
+	for _, way := range ways {
+		n := 0
+		switch {
+		case way == WindowTable:
+			n = knownWindow(model)
+		case way == WindowModels:
+			var list []listed
+			list, _, failed = e.list(ctx, "models")
+			n = windowIn(list, model)
+		case failed == nil:
+			n = e.ownWindow(ctx, way, model)
+		}
+		if n > 0 {
+			return n, nil
+		}
 	}
-	return 0, err
+	return 0, failed
+}
+
+// ownWindow asks at the place that one kind of server has.
+func (e *endpoint) ownWindow(ctx context.Context, way WindowWay, model string) int {
+	switch way {
+	case WindowProps:
+		return e.propsWindow(ctx)
+	case WindowStudio:
+		return e.studioWindow(ctx, model)
+	case WindowOllama:
+		return e.ollamaWindow(ctx, model)
+	}
+	return 0
 }
 
 // windowIn finds a model in a list; a list of one answers for any name, since a server of one model takes any.
@@ -173,17 +217,40 @@ func windowIn(list []listed, model string) int {
 	return 0
 }
 
+// serverProps is what llama.cpp tells of itself.
+type serverProps struct {
+	Settings struct {
+		Ctx int `json:"n_ctx"`
+	} `json:"default_generation_settings"`
+	Template *struct {
+		Tools bool `json:"supports_tools"`
+	} `json:"chat_template_caps"`
+}
+
 // propsWindow asks llama.cpp; the figure is that of one slot.
-func (e *endpoint) propsWindow(ctx context.Context, _ string) int {
-	var props struct {
-		Settings struct {
-			Ctx int `json:"n_ctx"`
-		} `json:"default_generation_settings"`
-	}
+func (e *endpoint) propsWindow(ctx context.Context) int {
+	var props serverProps
 	if _, err := e.get(ctx, "/props", &props); err != nil {
 		return 0
 	}
 	return max(props.Settings.Ctx, 0)
+}
+
+// TemplateTools asks a llama.cpp server whether its chat template shows functions to the model. Where it doesn't, the
+// server drops them without a word, a forced choice too. told is whether the server says it at all.
+func (m *Model) TemplateTools(ctx context.Context) (shown, told bool) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	var props serverProps
+	if _, err := m.endpoint().get(ctx, "/props", &props); err != nil || props.Template == nil {
+		return false, false
+	}
+	return props.Template.Tools, true
+}
+
+// endpoint returns the place of the model, to ask about it.
+func (m *Model) endpoint() *endpoint {
+	return &endpoint{base: m.base, key: m.cfg.APIKey, headers: m.cfg.Headers, client: m.client, prof: m.cfg.profile()}
 }
 
 // studioWindow asks LM Studio, which tells the window of a loaded model.
@@ -233,8 +300,7 @@ func (m *Model) Window(ctx context.Context) (int, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	e := &endpoint{base: m.base, key: m.cfg.APIKey, headers: m.cfg.Headers, client: m.client}
-	n, err := e.window(ctx, m.cfg.Model)
+	n, err := m.endpoint().window(ctx, m.cfg.Model)
 	if n > 0 {
 		m.window.Store(int64(n))
 	}

@@ -1,5 +1,6 @@
 // Package openai is a model behind the Chat Completions protocol, as OpenAI, llama.cpp, Ollama, LM Studio, vLLM,
-// OpenRouter and many others speak it at a base URL. It takes what such servers really send: calls without index or id,
+// OpenRouter and many others speak it at a base URL, or behind OpenAI's Responses API where a model needs that. What a
+// provider is known to want is data ([Profile]); what it refuses nevertheless is learned. It takes what such servers really send: calls without index or id,
 // arguments as objects, plain JSON where a stream was asked for, errors in a dozen shapes.
 //
 // It owns the wire format, the time limits of one call and the mapping of errors to codes, and finds out what to talk to
@@ -38,7 +39,11 @@ type Config struct {
 	APIKey  string            // sent as bearer token; "" sends none
 	Headers map[string]string // sent with each request
 	Model   string            // used where a request names none; "" leaves it to the server
-	Client  *http.Client      // nil: one made for many slow calls at once, with the timeouts below
+	// Provider names the dialect that the server speaks (one of Providers); "" goes by the host of BaseURL, and takes a
+	// careful form where that is not known.
+	Provider string
+	API      string       // APIChat or APIResponses; "" is chat, but for models that are known to speak the other alone
+	Client   *http.Client // nil: one made for many slow calls at once, with the timeouts below
 
 	Window    int  // tokens of the model's context; 0 when unknown, see Model.Window
 	MaxOutput int  // tokens of a reply; 0 when unknown
@@ -46,7 +51,8 @@ type Config struct {
 	Forced    bool // the server obeys tool_choice "required"
 	Images    bool // the model sees images; else they are named in words
 	// ReasoningField is the field in which the reasoning of earlier replies goes back: "reasoning_content",
-	// "reasoning" or "reasoning_details" (as OpenRouter has it). "" keeps it, since many servers refuse it.
+	// "reasoning" or "reasoning_details" (as OpenRouter has it). "" leaves it to the provider's profile, which mostly
+	// keeps it, since many servers refuse it.
 	ReasoningField string
 	NoStream       bool // ask for answers in one piece
 
@@ -60,6 +66,8 @@ type Config struct {
 
 	Now   func() time.Time // for dates in Retry-After; nil is time.Now
 	NewID func() string    // names calls that came without an id, uniquely; nil draws random ones
+
+	prof *Profile // of the provider
 }
 
 // Model is a memgpt.Model at one endpoint. It is safe for concurrent use.
@@ -70,20 +78,29 @@ type Model struct {
 	window atomic.Int64
 
 	mu     sync.Mutex
-	shapes map[string]shape // by model: what its server was found to want
+	shapes map[string]shape // by model: what its server was found to want, where that is not what its profile says
 }
 
-// New returns a model. It opens no connection. A base URL or an extra field that can't be used is CodeInvalid.
+// New returns a model. It opens no connection. A base URL, an extra field, a provider or an API that can't be used is
+// CodeInvalid.
 func New(cfg Config) (*Model, error) {
 	base, err := parseBase(cfg.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	for name := range cfg.Extra {
-		if slices.Contains([]string{"messages", "stream", "tools", "stream_options"}, name) {
+		if slices.Contains([]string{"messages", "input", "stream", "tools", "stream_options"}, name) {
 			return nil, memgpt.Errorf(memgpt.CodeInvalid, "extra field %q: it is the client's own", name)
 		}
 	}
+	if !slices.Contains([]string{"", APIChat, APIResponses}, cfg.API) {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "API %q: want %q or %q, or none to leave it to the provider", memgpt.CutText(cfg.API, 100), APIChat, APIResponses)
+	}
+	if cfg.prof, err = profileFor(cfg.Provider, base); err != nil {
+		return nil, err
+	}
+	cfg.prof.rebase(base)
+	cfg.Headers = cfg.prof.mergedHeaders(cfg.Headers)
 	cfg.Connect = orDefault(cfg.Connect, DefaultConnect)
 	cfg.First = orDefault(cfg.First, DefaultFirst)
 	cfg.Idle = orDefault(cfg.Idle, DefaultIdle)
@@ -138,10 +155,11 @@ func (m *Model) Capabilities() memgpt.Capabilities {
 	if name == "" {
 		name = m.base.Host
 	}
+	p, sent := m.cfg.profile(), m.shape(m.cfg.Model).sent(&m.cfg, &memgpt.Request{})
 	return memgpt.Capabilities{
 		Name: name, Window: int(m.window.Load()), MaxOutput: m.cfg.MaxOutput,
-		Tools: !m.cfg.NoTools, Parallel: !m.cfg.NoTools, Forced: m.cfg.Forced && !m.cfg.NoTools,
-		Images: m.cfg.Images, Reasoning: m.cfg.ReasoningField != "", Tokenizer: tokenizerOf(m.cfg.Model),
+		Tools: !m.cfg.NoTools, Parallel: p.Parallel && !m.cfg.NoTools, Forced: (m.cfg.Forced || p.Forced) && !m.cfg.NoTools,
+		Images: sent.images, Reasoning: sent.thoughts, Tokenizer: tokenizerOf(m.cfg.Model),
 	}
 }
 
@@ -185,7 +203,16 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 func (m *Model) shape(name string) shape {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.shapes[name]
+	return m.known(name)
+}
+
+// known is shape under the lock.
+func (m *Model) known(name string) shape {
+	sh, ok := m.shapes[name]
+	if !ok {
+		sh = m.cfg.profile().firstShape(&m.cfg, name)
+	}
+	return sh
 }
 
 // learn takes from a refusal that the request should be formed otherwise, and reports whether it should be sent again.
@@ -196,7 +223,7 @@ func (m *Model) learn(name string, was shape, sent sentFields, f *fault) bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.shapes[name] == was { // else a call beside this one has learned
+	if m.known(name) == was { // else a call beside this one has learned
 		m.shapes[name] = next
 	}
 	return true
@@ -207,9 +234,14 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh s
 	w := newWatch(ctx, m.cfg.First, m.cfg.Idle, m.cfg.Whole)
 	defer w.stop()
 	req.Restore()
-	body := encode(req, name, &m.cfg, sh)
+	path, body := "chat/completions", []byte(nil)
+	if sh.responses {
+		path, body = "responses", encodeResponses(req, name, &m.cfg, sh)
+	} else {
+		body = encode(req, name, &m.cfg, sh)
+	}
 	req.Release()
-	resp, f := m.send(w, body)
+	resp, f := m.send(w, m.address(name, path), body)
 	if f != nil {
 		return nil, f
 	}
@@ -217,20 +249,29 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh s
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return nil, m.refused(resp)
 	}
-	return m.read(w, resp, newReply(stream, m.cfg.NewID, name, req.MaxTokens))
+	r := newReply(stream, m.cfg.NewID, name, req.MaxTokens)
+	if sh.responses {
+		r.items = &responseItems{}
+	}
+	return m.read(w, resp, r)
+}
+
+// address returns the address of a path of the API for a model.
+func (m *Model) address(model, name string) string {
+	return strings.ReplaceAll(at(m.base, name), url.PathEscape("{model}"), url.PathEscape(model))
 }
 
 // send posts a body, which is not kept once it is sent.
-func (m *Model) send(w *watch, body []byte) (*http.Response, *fault) {
+func (m *Model) send(w *watch, address string, body []byte) (*http.Response, *fault) {
 	ctx, reused := traced(w.ctx)
-	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, at(m.base, "chat/completions"), &outgoing{rest: body})
+	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &outgoing{rest: body})
 	if err != nil {
 		return nil, &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "make the request: %w", err)}
 	}
 	hreq.ContentLength = int64(len(body))
 	hreq.Header.Set("Content-Type", "application/json")
 	hreq.Header.Set("Accept", "text/event-stream, application/json")
-	authorize(hreq, m.cfg.APIKey, m.cfg.Headers)
+	authorize(hreq, m.cfg.profile(), m.cfg.APIKey, m.cfg.Headers)
 	resp, err := m.client.Do(hreq)
 	if err != nil {
 		return nil, m.unreachable(w, err, reused.Load())
@@ -238,9 +279,13 @@ func (m *Model) send(w *watch, body []byte) (*http.Response, *fault) {
 	return resp, nil
 }
 
-func authorize(r *http.Request, key string, headers map[string]string) {
+func authorize(r *http.Request, p *Profile, key string, headers map[string]string) {
 	r.Header.Set("User-Agent", "memgpt")
-	if key != "" {
+	switch {
+	case key == "":
+	case p.KeyHeader != "":
+		r.Header.Set(p.KeyHeader, key)
+	default:
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
 	for k, v := range headers {

@@ -16,14 +16,15 @@ import (
 
 // recording is a real answer of llama.cpp's server.
 type recording struct {
-	Method, Path, Response string
-	Status                 int
-	ContentType            string `json:"content_type"`
-	body                   string
+	Method, Path, Request, Response string
+	Status                          int
+	ContentType                     string `json:"content_type"`
+	Headers                         map[string]string
+	body, asked                     string
 }
 
-// recordings reads the recordings beside the repository; it skips where they are absent.
-func recordings(t *testing.T) map[string]recording {
+// recordingsDir returns the folder of the recordings beside the repository.
+func recordingsDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(".")
 	if err != nil {
@@ -38,7 +39,13 @@ func recordings(t *testing.T) map[string]recording {
 		}
 		dir = filepath.Dir(dir)
 	}
-	dir = filepath.Join(dir, "..", "shared", "reference", "model-recordings", "llama-server")
+	return filepath.Join(dir, "..", "shared", "reference", "model-recordings", "llama-server")
+}
+
+// recordings reads the recordings beside the repository; it skips where they are absent.
+func recordings(t *testing.T) map[string]recording {
+	t.Helper()
+	dir := recordingsDir(t)
 	index, err := os.ReadFile(filepath.Join(dir, "index.json"))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the recordings are not beside the repository (../shared)")
@@ -56,6 +63,13 @@ func recordings(t *testing.T) map[string]recording {
 			t.Fatal(err)
 		}
 		r.body = string(body)
+		if r.Request != "" {
+			asked, err := os.ReadFile(filepath.Join(dir, r.Request))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.asked = string(asked)
+		}
 		list[name] = r
 	}
 	return list

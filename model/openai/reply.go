@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"memgpt"
 )
@@ -23,6 +24,7 @@ type reply struct {
 	text, thinking       strings.Builder
 	details              []json.RawMessage // as OpenRouter gives reasoning
 	calls                calls
+	items                *responseItems // of a Responses API's answer; nil for chat
 	usage                memgpt.Usage
 	model, finish        string
 	pieces               int  // pieces that came, empty ones too
@@ -97,6 +99,9 @@ func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
 		}
 		w.piece()
 		f, err := r.takeAll(kind, data)
+		if r.finish != "" {
+			w.linger()
+		}
 		switch {
 		case f != nil:
 			return f
@@ -109,6 +114,16 @@ func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
 	w.drain()
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, bufferSize))
 	return r.ended(io.EOF)
+}
+
+// lingerTimeout bounds the wait for what may follow the reason of the end: usage, and [DONE]. Some servers send neither
+// and leave the connection open.
+const lingerTimeout = 5 * time.Second
+
+// linger notes that the answer is whole, but for what may follow its end.
+func (w *watch) linger() {
+	w.idle = min(w.idle, lingerTimeout)
+	w.timer.Reset(w.idle)
 }
 
 // takeAll takes in the data of one event. Some servers put several objects into one.
@@ -136,6 +151,9 @@ func (r *reply) takeAll(kind string, data []byte) (*fault, error) {
 
 // take takes in one object.
 func (r *reply) take(kind string, data []byte) (*fault, error) {
+	if r.items != nil {
+		return r.items.take(r, kind, data)
+	}
 	c, err := decodeChunk(data)
 	if err != nil {
 		return nil, err
@@ -239,6 +257,9 @@ func (r *reply) ended(err error) *fault {
 
 // flush passes on what was held back. An answer without content is a fault, unless the provider says why it has none.
 func (r *reply) flush() *fault {
+	if r.items != nil {
+		r.items.flush(r)
+	}
 	r.pass(r.thought.flush(), "")
 	r.pass(r.think.push(r.content.flush()))
 	r.pass(r.think.flush())
@@ -254,15 +275,9 @@ func (r *reply) flush() *fault {
 
 // response makes the response of a whole answer.
 func (r *reply) response() (*memgpt.Response, *fault) {
-	var parts memgpt.Parts
-	if r.thinking.Len() > 0 || r.details != nil {
-		parts = append(parts, memgpt.Reasoning{Text: r.thinking.String(), Provider: "openai", Data: r.detailData()})
-	}
-	if r.text.Len() > 0 {
-		parts = append(parts, memgpt.Text{Text: r.text.String()})
-	}
-	for _, c := range r.calls.list {
-		parts = append(parts, memgpt.Call{ID: c.id, Name: c.name, Arguments: c.args.String()})
+	parts := r.parts()
+	if r.items != nil {
+		parts = r.items.parts()
 	}
 	return &memgpt.Response{
 		Message: memgpt.Message{Role: memgpt.RoleAssistant, Origin: memgpt.OriginModel, Parts: parts},
@@ -270,15 +285,19 @@ func (r *reply) response() (*memgpt.Response, *fault) {
 	}, nil
 }
 
-func (r *reply) detailData() json.RawMessage {
-	if r.details == nil {
-		return nil
+// parts returns the parts of a chat's reply.
+func (r *reply) parts() memgpt.Parts {
+	var parts memgpt.Parts
+	if data := r.carried(); r.thinking.Len() > 0 || data != nil {
+		parts = append(parts, memgpt.Reasoning{Text: r.thinking.String(), Provider: providerName, Data: data})
 	}
-	data, err := json.Marshal(r.details)
-	if err != nil {
-		return nil
+	if r.text.Len() > 0 {
+		parts = append(parts, memgpt.Text{Text: r.text.String()})
 	}
-	return data
+	for _, c := range r.calls.list {
+		parts = append(parts, memgpt.Call{ID: c.id, Name: c.name, Arguments: c.args.String()})
+	}
+	return parts
 }
 
 func (r *reply) tokens() memgpt.Usage {

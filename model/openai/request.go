@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,19 +21,25 @@ type encoder struct {
 	cfg *Config
 	sh  shape
 	ids wireIDs
+
+	sent sentFields
+}
+
+func newEncoder(req *memgpt.Request, cfg *Config, sh shape) *encoder {
+	return &encoder{b: make([]byte, 0, sizeOf(req)), cfg: cfg, sh: sh, ids: wireIDs{short: sh.shortIDs}, sent: sh.sent(cfg, req)}
 }
 
 // encode returns the body of a request. The request is not changed, and nothing of it is kept.
 func encode(req *memgpt.Request, model string, cfg *Config, sh shape) []byte {
-	e := &encoder{b: make([]byte, 0, sizeOf(req)), cfg: cfg, sh: sh}
+	e := newEncoder(req, cfg, sh)
 	e.raw(`{`)
 	if model != "" {
 		e.raw(`"model":`)
 		e.str(model)
 		e.raw(`,`)
 	}
+	sent := e.sent
 	e.messages(req.Messages)
-	sent := sh.sent(cfg, req)
 	e.tools(req, sent)
 	switch {
 	case sent.maxTokens && sh.completionTokens:
@@ -134,6 +141,7 @@ func (e *encoder) escape(c byte) {
 func (e *encoder) messages(list []memgpt.Message) {
 	e.raw(`"messages":[`)
 	for i := 0; i < len(list); i++ {
+		e.bridge(list, i)
 		parts := list[i].Parts
 		for e.sh.merge && list[i].Role == memgpt.RoleUser && i+1 < len(list) && list[i+1].Role == memgpt.RoleUser {
 			i++
@@ -159,17 +167,17 @@ func (e *encoder) message(role memgpt.Role, parts memgpt.Parts) {
 		return
 	}
 	e.raw(`{"role":`)
-	e.str(string(role))
+	e.str(e.roleName(role))
 	e.raw(`,"content":`)
 	calls := countCalls(parts)
 	switch {
-	case e.cfg.Images && role == memgpt.RoleUser && hasImage(parts):
+	case e.sent.images && role == memgpt.RoleUser && hasImage(parts):
 		e.contentParts(parts)
 	default:
 		e.content(textOf(parts), calls > 0 && role == memgpt.RoleAssistant)
 	}
 	if role == memgpt.RoleAssistant {
-		e.reasoning(parts)
+		e.reasoning(parts, calls > 0)
 		if calls > 0 {
 			e.calls(parts)
 		}
@@ -182,6 +190,8 @@ func (e *encoder) content(text string, calls bool) {
 	switch {
 	case text != "":
 		e.str(text)
+	case calls && e.sh.emptyText:
+		e.raw(`""`)
 	case calls:
 		e.raw(`null`)
 	default:
@@ -252,8 +262,10 @@ func describe(name, mime, url string, size int) string {
 func (e *encoder) contentParts(parts memgpt.Parts) {
 	e.raw(`[`)
 	for _, p := range parts {
-		if img, ok := p.(memgpt.Image); ok {
+		if img, ok := p.(memgpt.Image); ok && e.takes(img) {
+			e.raw(`{"type":"image_url","image_url":{"url":`)
 			e.image(img)
+			e.raw(`}},`)
 		} else if s := partText(p); s != "" {
 			e.raw(`{"type":"text","text":`)
 			e.str(s)
@@ -263,8 +275,9 @@ func (e *encoder) contentParts(parts memgpt.Parts) {
 	e.b = append(trimComma(e.b), ']')
 }
 
+// image writes the address of an image, or its bytes as one.
 func (e *encoder) image(img memgpt.Image) {
-	e.raw(`{"type":"image_url","image_url":{"url":"`)
+	e.raw(`"`)
 	if img.Data == nil {
 		e.chars(img.URL)
 	} else {
@@ -277,35 +290,13 @@ func (e *encoder) image(img memgpt.Image) {
 		e.raw(";base64,")
 		e.b = base64.StdEncoding.AppendEncode(e.b, img.Data)
 	}
-	e.raw(`"}},`)
-}
-
-// reasoning sends reasoning back where the configuration names a field for it.
-func (e *encoder) reasoning(parts memgpt.Parts) {
-	for _, p := range parts {
-		r, ok := p.(memgpt.Reasoning)
-		if !ok || e.cfg.ReasoningField == "" {
-			continue
-		}
-		details := e.cfg.ReasoningField == "reasoning_details"
-		if details && !json.Valid(r.Data) || !details && r.Text == "" {
-			continue
-		}
-		e.raw(`,`)
-		e.str(e.cfg.ReasoningField)
-		e.raw(`:`)
-		if details {
-			e.b = append(e.b, r.Data...)
-		} else {
-			e.str(r.Text)
-		}
-		return
-	}
+	e.raw(`"`)
 }
 
 func (e *encoder) calls(parts memgpt.Parts) {
 	e.raw(`,"tool_calls":[`)
 	e.ids.begin()
+	extras := e.callExtras(parts)
 	for _, p := range parts {
 		c, ok := p.(memgpt.Call)
 		if !ok {
@@ -316,14 +307,24 @@ func (e *encoder) calls(parts memgpt.Parts) {
 		e.raw(`,"type":"function","function":{"name":`)
 		e.str(c.Name)
 		e.raw(`,"arguments":`)
-		if args := memgpt.CleanText(c.Arguments); object(args) {
-			e.str(args)
-		} else {
-			e.raw(`"{}"`) // servers fail at arguments in the history that are no object, llama.cpp with status 500
+		e.arguments(c.Arguments)
+		e.raw(`}`)
+		if extra := extras[c.ID]; extra != nil {
+			e.raw(`,"extra_content":`)
+			e.b = append(e.b, extra...)
 		}
-		e.raw(`}},`)
+		e.raw(`},`)
 	}
 	e.b = append(trimComma(e.b), ']')
+}
+
+// arguments writes the arguments of a call. Servers fail at some in the history that are no object, llama.cpp with
+// status 500.
+func (e *encoder) arguments(args string) {
+	if args = memgpt.CleanText(args); !object(args) {
+		args = "{}"
+	}
+	e.str(args)
 }
 
 // results writes one message for each result. What else is in a message of a tool becomes part of the first.
@@ -358,18 +359,25 @@ func (e *encoder) tools(req *memgpt.Request, sent sentFields) {
 			e.raw(`,"description":`)
 			e.str(t.Description)
 		}
-		e.raw(`,"parameters":`)
-		if len(t.Parameters) > 0 {
-			e.b = append(e.b, t.Parameters...)
-		} else {
-			e.raw(`{"type":"object","properties":{}}`)
+		e.parameters(t.Parameters)
+		if sent.strict && strictable(t.Parameters) {
+			e.raw(`,"strict":true`)
 		}
 		e.raw(`}},`)
 	}
 	e.b = append(trimComma(e.b), ']')
 	if sent.choice {
 		e.raw(`,"tool_choice":`)
-		e.str(string(req.Choice))
+		e.str(e.choice(req.Choice))
+	}
+}
+
+func (e *encoder) parameters(schema json.RawMessage) {
+	e.raw(`,"parameters":`)
+	if len(schema) > 0 {
+		e.b = append(e.b, schema...)
+	} else {
+		e.raw(`{"type":"object","properties":{}}`)
 	}
 }
 
@@ -379,6 +387,7 @@ const maxID = 40
 // wireIDs gives calls and their results ids that are unique in a request and at most maxID characters long. An id that is
 // both already stays as it is. The same history gives the same ids, so that prompts stay alike.
 type wireIDs struct {
+	short   bool                // 9 letters and digits
 	used    map[string]int      // how often an id of ours was met
 	taken   map[string]bool     // ids on the wire
 	pending map[string][]string // ids on the wire that wait for the result, by id of ours
@@ -394,11 +403,8 @@ func (w *wireIDs) begin() {
 
 func (w *wireIDs) call(id string) string {
 	wire := memgpt.CleanText(id)
-	for n := w.used[id]; wire == "" || utf8.RuneCountInString(wire) > maxID || w.taken[wire]; n++ {
-		wire = "call_" + memgpt.HashKey(id, strconv.Itoa(n))
-		if !w.taken[wire] {
-			break
-		}
+	for n := w.used[id]; !w.fits(wire) || w.taken[wire]; n++ {
+		wire = w.made(id, n)
 	}
 	w.used[id]++
 	w.taken[wire] = true
@@ -411,8 +417,28 @@ func (w *wireIDs) result(id string) string {
 		w.pending[id] = list[1:]
 		return list[0]
 	}
-	if wire := memgpt.CleanText(id); wire != "" && utf8.RuneCountInString(wire) <= maxID {
+	if wire := memgpt.CleanText(id); w.fits(wire) {
 		return wire
 	}
-	return "call_" + memgpt.HashKey(id, "0")
+	return w.made(id, 0)
 }
+
+// fits reports whether the provider takes an id.
+func (w *wireIDs) fits(wire string) bool {
+	if w.short {
+		return shortID.MatchString(wire)
+	}
+	return wire != "" && utf8.RuneCountInString(wire) <= maxID
+}
+
+// made returns the nth id that the provider takes for one of ours.
+func (w *wireIDs) made(id string, n int) string {
+	hash := memgpt.HashKey(id, strconv.Itoa(n))
+	if w.short {
+		return hash[:9]
+	}
+	return "call_" + hash
+}
+
+// shortID is the form of ids that Mistral takes.
+var shortID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
