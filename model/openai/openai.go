@@ -44,6 +44,7 @@ type Config struct {
 	NoTools   bool // the model can't call functions
 	Forced    bool // the server obeys tool_choice "required"
 	Images    bool // the model sees images; else they are named in words
+	Schema    bool // the server holds replies to a JSON schema (response_format)
 	// ReasoningField is the field in which the reasoning of earlier replies goes back: "reasoning_content",
 	// "reasoning" or "reasoning_details" (as OpenRouter has it). "" keeps it, since many servers refuse it.
 	ReasoningField string
@@ -138,7 +139,7 @@ func (m *Model) Capabilities() memgpt.Capabilities {
 	return memgpt.Capabilities{
 		Name: name, Window: int(m.window.Load()), MaxOutput: m.cfg.MaxOutput,
 		Tools: !m.cfg.NoTools, Parallel: !m.cfg.NoTools, Forced: m.cfg.Forced && !m.cfg.NoTools,
-		Images: m.cfg.Images, Reasoning: m.cfg.ReasoningField != "", Tokenizer: tokenizerOf(m.cfg.Model),
+		Images: m.cfg.Images, Reasoning: m.cfg.ReasoningField != "", Schema: m.cfg.Schema, Tokenizer: tokenizerOf(m.cfg.Model),
 	}
 }
 

@@ -19,7 +19,7 @@ type shape struct {
 }
 
 // sentFields are the optional fields of a request.
-type sentFields struct{ stream, usage, maxTokens, tools, choice bool }
+type sentFields struct{ stream, usage, maxTokens, tools, choice, schema bool }
 
 // sent tells which optional fields a request has.
 func (s shape) sent(cfg *Config, req *memgpt.Request) sentFields {
@@ -31,6 +31,7 @@ func (s shape) sent(cfg *Config, req *memgpt.Request) sentFields {
 		maxTokens: req.MaxTokens > 0 && !s.noMaxTokens,
 		tools:     tools,
 		choice:    tools && req.Choice != memgpt.ChoiceAuto && !s.noChoice,
+		schema:    len(req.Schema) > 0,
 	}
 }
 
@@ -50,6 +51,7 @@ func (s shape) after(sent sentFields, f *fault) (shape, bool) {
 	has := func(word string) bool { return strings.Contains(text, word) }
 	formal := f.status != http.StatusNotFound && refusedField.MatchString(text)
 	switch {
+	case sent.schema && (has("response_format") || has("json_schema")): // the caller asked for it and has to know
 	case has("alternat") && has("role"):
 		s.merge = true
 	case sent.maxTokens && !s.completionTokens && has("max_completion_tokens") && has("max_tokens") && formal:
