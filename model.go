@@ -98,6 +98,8 @@ type Response struct {
 	Finish  Finish
 	Usage   Usage  // zero when the provider reports none
 	Model   string // name that answered
+	// Prompted says that functions went as words of the prompt, in about half of the tokens of their schemas.
+	Prompted bool
 }
 
 // Finish says why the model stopped.

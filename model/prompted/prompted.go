@@ -104,7 +104,11 @@ func (m *Model) as(ctx context.Context, mode Mode, req *memgpt.Request, stream f
 	}
 	f := m.functions(req)
 	inner := rewritten(req, f, mode)
-	return m.read(ctx, inner, f, stream)
+	resp, how, err := m.read(ctx, inner, f, stream)
+	if resp != nil {
+		resp.Prompted = f != nil
+	}
+	return resp, how, err
 }
 
 // functions returns the functions that a request offers, described; nil where it offers none.
