@@ -47,7 +47,7 @@ var protocols = map[string]protocol{
 	},
 }
 
-// agent is one agent over a store of its own.
+// agent is one agent with its kernel.
 type agent struct {
 	t      testing.TB
 	store  *sqlite.Store
@@ -68,14 +68,25 @@ func (s source) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func newAgent(t testing.TB, m memgpt.Model, protocol memgpt.Protocol) *agent {
+// home is a store in which many agents live, since making one costs more than a case.
+type home struct {
+	store  *sqlite.Store
+	agents int
+}
+
+func newHome(t testing.TB) *home {
 	t.Helper()
-	a := &agent{t: t, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
-	a.newID = kernel.NewIDs(source{rand.New(rand.NewPCG(1, 7))}, func() time.Time { return a.now })
-	var err error
-	a.store, err = sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memgpt.db"), Unsafe: true})
+	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memgpt.db"), Unsafe: true})
 	must(t, err)
-	t.Cleanup(func() { _ = a.store.Close() })
+	t.Cleanup(func() { _ = s.Close() })
+	return &home{store: s}
+}
+
+func (h *home) newAgent(t testing.TB, m memgpt.Model, protocol memgpt.Protocol) *agent {
+	t.Helper()
+	h.agents++
+	a := &agent{t: t, store: h.store, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
+	a.newID = kernel.NewIDs(source{rand.New(rand.NewPCG(uint64(h.agents), 7))}, func() time.Time { return a.now })
 	count, err := token.New(token.Config{})
 	must(t, err)
 	search, err := retrieve.New(retrieve.Config{Index: a.store, Store: a.store})
@@ -85,7 +96,7 @@ func newAgent(t testing.TB, m memgpt.Model, protocol memgpt.Protocol) *agent {
 		System: memtool.System, Normalize: retrieve.SameKey, Now: func() time.Time { return a.now }, NewID: a.newID})
 	must(t, err)
 	human := memgpt.Block{ID: a.newID("block"), Label: "human", Limit: 2000}
-	row := memgpt.Agent{ID: a.newID("agent"), Name: "default", Protocol: protocol, Blocks: []string{human.ID}, Created: a.now}
+	row := memgpt.Agent{ID: a.newID("agent"), Name: fmt.Sprint("agent ", h.agents), Protocol: protocol, Blocks: []string{human.ID}, Created: a.now}
 	th := memgpt.Thread{ID: a.newID("conv"), Agent: row.ID, Name: "main", Next: 1, Created: a.now}
 	a.id, a.thread = row.ID, th.ID
 	_, err = a.store.Commit(t.Context(), &store.Commit{Now: a.now, Agents: []memgpt.Agent{row}, Blocks: []memgpt.Block{human}, Threads: []memgpt.Thread{th}})

@@ -19,13 +19,14 @@ const asked = "Good evening, 你好."
 
 // TestMatrix runs each behaviour over each protocol, in each way of calling functions, streamed and not.
 func TestMatrix(t *testing.T) {
+	h := newHome(t)
 	for _, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			var reference []string
 			for _, name := range []string{"direct", "openai"} {
 				for _, way := range []prompted.Mode{prompted.Native, prompted.Prompted, prompted.Constrained} {
 					for _, stream := range []bool{false, true} {
-						log := runCase(t, &b, name, way, stream)
+						log := runCase(t, h, &b, name, way, stream)
 						if reference == nil {
 							reference = log
 						}
@@ -43,13 +44,13 @@ func TestMatrix(t *testing.T) {
 }
 
 // runCase runs one case and returns what the log tells.
-func runCase(t *testing.T, b *behaviour, name string, way prompted.Mode, stream bool) []string {
+func runCase(t *testing.T, h *home, b *behaviour, name string, way prompted.Mode, stream bool) []string {
 	t.Helper()
 	where := fmt.Sprintf("%s, %s, stream %v", name, way, stream)
 	beneath, asks := protocols[name](t, replies(b, way))
 	m, err := prompted.New(prompted.Config{Model: beneath, Mode: way})
 	must(t, err)
-	a := newAgent(t, m, b.protocol)
+	a := h.newAgent(t, m, b.protocol)
 	var spoke []string
 	if stream {
 		a.emit = func(u memgpt.Update) {
@@ -144,7 +145,7 @@ func TestCountHolds(t *testing.T) {
 		count, err := token.New(token.Config{})
 		must(t, err)
 		c := &counted{Model: m, t: t, count: count, sent: inner.Last}
-		a := newAgent(t, c, "")
+		a := newHome(t).newAgent(t, c, "")
 		for i := range 60 {
 			a.say(strings.Repeat("x ", i%7))
 		}
