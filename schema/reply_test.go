@@ -95,9 +95,10 @@ func TestReadReplyForms(t *testing.T) {
 			for text, rest := range map[string]string{
 				one:                    "",
 				"I keep that.\n" + one: "I keep that.",
-				"I keep that.\n\n" + one + "\nThen rest.":                                                  "I keep that.\nThen rest.",
-				one + "\nFUNCTION RETURN: {\"status\": \"OK\"}\nand more":                                  "",
-				one + "\n{\"type\": \"function_result\", \"of\": \"x\", \"result\": {\"status\": \"OK\"}}": "",
+				"I keep that.\n\n" + one + "\nThen rest.":                                                                "I keep that.\nThen rest.",
+				one + "\nFUNCTION RETURN: {\"status\": \"OK\"}\nand more":                                                "",
+				one + "\n{\"type\": \"function_result\", \"of\": \"x\", \"result\": {\"status\": \"OK\"}}":               "",
+				one + "\n{\"type\": \"tool_response\", \"name\": \"send_message\", \"arguments\": {\"message\": \"x\"}}": "",
 			} {
 				r := ReadReply(text, known)
 				if len(r.Calls) != 1 || r.Calls[0].Name != "core_memory_append" || r.Rest != rest || r.Begun || r.Calls[0].Truncated {
