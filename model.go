@@ -35,6 +35,7 @@ type Capabilities struct {
 	Forced    bool   // obeys ChoiceRequired
 	Images    bool   // takes Image parts
 	Reasoning bool   // gives Reasoning parts and takes them back
+	Schema    bool   // obeys Request.Schema
 	Tokenizer string // name of the tokenizer, e.g. "o200k_base"; "" when unknown
 	StandIn   bool   // not a language model but a rule-based stand-in, to be said in every banner
 }
@@ -50,6 +51,9 @@ type Request struct {
 	Window    int     // context window that the caller counts with; 0 when unknown
 	Purpose   Purpose // what it is for
 	Session   string  // ID of the conversation, for providers that route by it
+	// Schema is the JSON schema, of type object, that the reply's text must fit; nil is free text. A provider that can't
+	// hold a reply to it refuses the request (CodeModelRequest) or, see Capabilities.Schema, ignores it.
+	Schema json.RawMessage
 
 	// Again, where set, makes Messages once more, so that a model may let go of them while it waits for an answer.
 	Again func() []Message
@@ -94,6 +98,8 @@ type Response struct {
 	Finish  Finish
 	Usage   Usage  // zero when the provider reports none
 	Model   string // name that answered
+	// Prompted says that functions went as words of the prompt, in about half of the tokens of their schemas.
+	Prompted bool
 }
 
 // Finish says why the model stopped.

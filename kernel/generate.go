@@ -108,6 +108,9 @@ func (r *run) account(counted int, reply *memgpt.Response) {
 	if u.Input <= 0 {
 		return
 	}
+	if reply.Prompted { // we counted schemas; the half that was not sent tells nothing of how the provider counts
+		counted -= r.ts.tokens() / 2
+	}
 	if r.k.cfg.Counter.Truncated(counted, u.Input) {
 		r.flag("upstream_truncated")
 		r.emit(memgpt.Warned{Code: "upstream_truncated", Text: "the provider counted far fewer tokens than were sent:" +

@@ -40,9 +40,6 @@ func (r *run) lookAgain(ctx context.Context, reply *memgpt.Response) error {
 	if r.prefetchLeft() < prefetchLeast {
 		return nil
 	}
-	if r.prefetchLeft() < prefetchLeast {
-		return nil
-	}
 	said := r.onlySays(reply)
 	if said == "" || !saysUnsure(said) {
 		return nil

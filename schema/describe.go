@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // Usage lists the arguments for a model, each with its type and whether it may
 // be left out, for example
@@ -137,4 +140,33 @@ func (n *node) sampleObject(depth int) value {
 		}
 	}
 	return v
+}
+
+// Argument is one argument of a function, for a description in few words.
+type Argument struct {
+	Name        string
+	Type        string // as in [Schema.Usage]
+	Description string // "" where the schema has none
+	Required    bool
+}
+
+// Arguments lists the arguments that the schema names, in its order.
+func (s *Schema) Arguments() []Argument {
+	var top struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(s.json, &top) != nil {
+		top.Properties = nil
+	}
+	var list []Argument
+	for _, a := range s.root.arguments() {
+		var said struct {
+			Description string `json:"description"`
+		}
+		if json.Unmarshal(top.Properties[a.name], &said) != nil {
+			said.Description = ""
+		}
+		list = append(list, Argument{a.name, a.node.describe(2), said.Description, s.root.needs(a.name)})
+	}
+	return list
 }

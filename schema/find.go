@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,6 +31,7 @@ type FoundCall struct {
 type finder struct {
 	text  string
 	known func(string) bool
+	any   bool // calls of unknown functions too, see parser
 	i     int
 	work  int // what may still be read, in bytes
 	calls []FoundCall
@@ -50,7 +52,15 @@ type finder struct {
 // it, since the model made it up. Thoughts that stood in a call beside its
 // arguments are left in rest.
 func FindCalls(text string, known func(name string) bool) (calls []FoundCall, rest string) {
-	f := &finder{text: text, known: known, i: afterThought(text), work: readings*len(text) + 1<<16}
+	return newFinder(text, known).find()
+}
+
+func newFinder(text string, known func(string) bool) *finder {
+	return &finder{text: text, known: known, i: afterThought(text), work: readings*len(text) + 1<<16}
+}
+
+func (f *finder) find() ([]FoundCall, string) {
+	text := f.text
 	for f.i < len(text) {
 		if len(f.calls) > 0 && (f.atLineStart() || f.i == skipBlank(text, f.kept)) && isInvented(text[f.i:]) {
 			text = text[:f.i]
@@ -117,7 +127,7 @@ func (f *finder) attempt() {
 		f.i = len(f.text)
 		return
 	}
-	p := &parser{text: f.text, i: f.i, known: f.known, alone: true}
+	p := &parser{text: f.text, i: f.i, known: f.known, any: f.any, alone: true}
 	found := p.calls()
 	f.work -= tryAtBest + p.spent
 	if !found || f.isExample() {
@@ -159,7 +169,7 @@ func (f *finder) fence() {
 		if body += f.i; f.text[body] == '\n' {
 			body++
 		}
-		p := &parser{text: f.text, i: body, known: f.known}
+		p := &parser{text: f.text, i: body, known: f.known, any: f.any}
 		for p.calls() {
 		}
 		f.work -= tryAtBest + p.spent
@@ -218,12 +228,18 @@ func (f *finder) isExample() bool {
 	return false
 }
 
+// inventedEvent is the start of an object by which a result or an event is told.
+var inventedEvent = regexp.MustCompile(`^\{\s*"type"\s*:\s*"(?:(?:function|tool)_(?:result|response|output)|user_message|system_alert|heartbeat)s?"`)
+
 // isInvented reports whether s starts with what marks a result or somebody
 // else's turn, which no model has to write.
 func isInvented(s string) bool {
 	s = strings.TrimLeft(s, "*#> ")
 	if hasPrefix(s, []string{"<tool_response>", "[TOOL_RESULTS]", "<|im_start|>", "<|start_header_id|>",
 		"<｜tool▁outputs▁begin｜>", "<｜tool▁output▁begin｜>", "<function_results>", "<|eot_id|>"}) {
+		return true
+	}
+	if inventedEvent.MatchString(s) {
 		return true
 	}
 	head := strings.ToUpper(s[:min(len(s), 40)])

@@ -2,7 +2,9 @@ package schema
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // parser reads calls, in whatever form, from one place of a text.
@@ -11,6 +13,9 @@ type parser struct {
 	i     int
 	known func(string) bool
 	alone bool // calls as of Python have to stand alone on their lines
+	any   bool // unknown functions are called too where it is sure that a call is meant
+
+	marked bool // marks stand around what is read, which so is sure to be a call
 
 	found    []FoundCall
 	thoughts []string
@@ -37,23 +42,22 @@ func fences() []string { return []string{"```json", "```"} }
 // and reports whether there were any.
 func (p *parser) calls() bool {
 	start, n := p.i, len(p.found)
-	marked := false
-	for p.token(openers()) {
-		marked = true
-	}
+	marked := p.token(openers())
+	fenced := marked && p.open()
+	p.marked = marked
 	if marked {
 		p.alone = false
 		p.skip = p.i
-		p.token(fences())
 	}
 	p.blank()
-	for p.call(marked) {
-		for p.token(closers()) || marked && p.token(fences()) {
+	for !p.invented() && p.call(marked) {
+		for p.token(closers()) || fenced && p.token(fences()) {
 		}
 		if !marked {
 			break
 		}
-		for p.token(openers()) {
+		if p.token(openers()) {
+			fenced = p.open()
 		}
 		p.blank()
 		p.token([]string{",", ";"})
@@ -64,6 +68,16 @@ func (p *parser) calls() bool {
 	}
 	return true
 }
+
+// open skips further marks, and reports whether a fence follows them.
+func (p *parser) open() bool {
+	for p.token(openers()) {
+	}
+	return p.token(fences())
+}
+
+// invented reports whether behind a call its made up result comes.
+func (p *parser) invented() bool { return p.found != nil && isInvented(p.text[p.i:]) }
 
 // call reads what stands between marks: one call, or a list of them.
 func (p *parser) call(marked bool) bool {
@@ -104,18 +118,38 @@ func (p *parser) fenceEnd() (int, bool) {
 	if strings.HasPrefix(p.text[j:], "```") {
 		return j + 3, true
 	}
-	return j, j == len(p.text)
+	return len(p.text), strings.HasPrefix("```", p.text[j:])
 }
 
 // add appends a call if its function is known, under whatever prefix.
 func (p *parser) add(name string, args string, cut, open bool) bool {
+	form := knownForm(name, p.known)
+	if form == "" && p.any && p.marked && namesFunction(name) {
+		form = name
+	}
+	if form != "" {
+		p.found = append(p.found, FoundCall{Name: form, Arguments: args, Truncated: cut || Truncated(args), Open: open})
+	}
+	return form != ""
+}
+
+// knownForm returns the form of a name under which its function is known, or "".
+func knownForm(name string, known func(string) bool) string {
 	for _, form := range []string{name, strings.ReplaceAll(name, `\`, ""), unprefixed(name)} {
-		if form != "" && p.known(form) {
-			p.found = append(p.found, FoundCall{Name: form, Arguments: args, Truncated: cut || Truncated(args), Open: open})
-			return true
+		if form != "" && known(form) {
+			return form
 		}
 	}
-	return false
+	return ""
+}
+
+// namesFunction reports whether a function may have that name, which providers
+// hold to 64 letters, digits and marks.
+func namesFunction(name string) bool {
+	if name == "" || len(name) > 64 || !startsName(name[0]) {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf || !isWord(byte(r)) && !strings.ContainsRune(`-.:/\`, r) }) < 0
 }
 
 // json reads an object or array of calls.
@@ -195,18 +229,45 @@ func (p *parser) single(v value, cut bool, depth int) {
 		return
 	}
 	cut = cut && v.open // of a list only the last one can be
-	if p.add(name.str, written(args, cut), cut, v.open) {
+	defer func(before bool) { p.marked = before }(p.marked)
+	p.marked = p.marked || key == "name" && isPlainCall(v)
+	if flat := args.raw == "" && args.kind == object; p.add(name.str, written(args, cut), cut, v.open) && !(p.any && flat) {
 		p.think(v)
 	}
 }
 
-// think keeps the thoughts that stand beside the arguments.
-func (p *parser) think(v value) {
-	for _, key := range []string{"inner_thoughts", "thoughts", "thought", "thinking", "reasoning"} {
-		if t := v.get(key); t != nil && t.kind == text {
-			p.thoughts = append(p.thoughts, t.str)
+// isPlainCall reports whether v has a name, arguments, and else at most what
+// stands beside them in calls.
+func isPlainCall(v value) bool {
+	for _, f := range v.fields {
+		if !slices.Contains([]string{"name", "arguments", "parameters", "type", "id", "inner_thoughts", "thoughts"}, f.name) {
+			return false
 		}
 	}
+	return v.has("arguments") || v.has("parameters")
+}
+
+// think keeps the thoughts that stand beside the arguments, and for ReadReply any
+// other text there.
+func (p *parser) think(v value) {
+	for _, f := range v.fields {
+		switch f.name {
+		case "inner_thoughts", "thoughts", "thought", "thinking", "reasoning":
+		case "name", "function", "tool", "tool_name", "function_name", "type", "id":
+			continue
+		default:
+			if !p.any || slices.Contains(argumentKeys(), f.name) {
+				continue
+			}
+		}
+		if f.value.kind == text && strings.TrimSpace(f.value.str) != "" {
+			p.thoughts = append(p.thoughts, f.value.str)
+		}
+	}
+}
+
+func argumentKeys() []string {
+	return []string{"arguments", "parameters", "params", "args", "kwargs", "input", "tool_input"}
 }
 
 // callName returns the field that names the function.
@@ -223,7 +284,7 @@ func callName(v value) (string, *value) {
 // or "tool" the arguments may stand in no field of their own; "name" is too
 // common a word for that.
 func callArguments(v value, nameKey string) (value, bool) {
-	for _, key := range []string{"arguments", "parameters", "params", "args", "kwargs", "input", "tool_input"} {
+	for _, key := range argumentKeys() {
 		if args := v.get(key); args != nil && (args.kind == object || args.kind == text || args.kind == null) {
 			return *args, true
 		}
@@ -282,7 +343,9 @@ func (p *parser) nameThenJSON() bool {
 		return false
 	}
 	p.i = inner.i + end
-	p.token([]string{"```"})
+	if strings.Contains(p.text[j:inner.i], "```") {
+		p.token([]string{"```"})
+	}
 	return true
 }
 
@@ -290,6 +353,8 @@ func (p *parser) nameThenJSON() bool {
 // for each parameter.
 func (p *parser) functionTag() bool {
 	s := p.text[p.i+len("<function="):]
+	defer func(before bool) { p.marked = before }(p.marked)
+	p.marked = true
 	name, body, ok := strings.Cut(s, ">")
 	if !ok || strings.ContainsAny(name, "\n<") {
 		return false

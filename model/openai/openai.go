@@ -50,6 +50,7 @@ type Config struct {
 	NoTools   bool // the model can't call functions
 	Forced    bool // the server obeys tool_choice "required"
 	Images    bool // the model sees images; else they are named in words
+	Schema    bool // the server holds replies to a JSON schema (response_format)
 	// ReasoningField is the field in which the reasoning of earlier replies goes back: "reasoning_content",
 	// "reasoning" or "reasoning_details" (as OpenRouter has it). "" leaves it to the provider's profile, which mostly
 	// keeps it, since many servers refuse it.
@@ -159,7 +160,7 @@ func (m *Model) Capabilities() memgpt.Capabilities {
 	return memgpt.Capabilities{
 		Name: name, Window: int(m.window.Load()), MaxOutput: m.cfg.MaxOutput,
 		Tools: !m.cfg.NoTools, Parallel: p.Parallel && !m.cfg.NoTools, Forced: (m.cfg.Forced || p.Forced) && !m.cfg.NoTools,
-		Images: sent.images, Reasoning: sent.thoughts, Tokenizer: tokenizerOf(m.cfg.Model),
+		Images: sent.images, Reasoning: sent.thoughts, Schema: m.cfg.Schema, Tokenizer: tokenizerOf(m.cfg.Model),
 	}
 }
 

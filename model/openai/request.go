@@ -41,6 +41,9 @@ func encode(req *memgpt.Request, model string, cfg *Config, sh shape) []byte {
 	sent := e.sent
 	e.messages(req.Messages)
 	e.tools(req, sent)
+	if len(req.Schema) > 0 {
+		e.schema(req.Schema)
+	}
 	switch {
 	case sent.maxTokens && sh.completionTokens:
 		e.raw(`,"max_completion_tokens":` + strconv.Itoa(req.MaxTokens))
@@ -84,7 +87,7 @@ func sizeOf(req *memgpt.Request) int {
 	for _, t := range req.Tools {
 		n += 80 + len(t.Name) + len(t.Description)*9/8 + len(t.Parameters)
 	}
-	return n
+	return n + len(req.Schema)
 }
 
 func (e *encoder) raw(s string) { e.b = append(e.b, s...) }
@@ -379,6 +382,15 @@ func (e *encoder) parameters(schema json.RawMessage) {
 	} else {
 		e.raw(`{"type":"object","properties":{}}`)
 	}
+}
+
+// schema asks for a reply that fits a JSON schema (OpenAI's structured outputs; llama.cpp, vLLM, SGLang and LM Studio make
+// a grammar of it). It is not strict, since OpenAI then takes only schemas without optional properties; the others
+// always hold to it.
+func (e *encoder) schema(schema json.RawMessage) {
+	e.raw(`,"response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":false,"schema":`)
+	e.b = append(e.b, schema...)
+	e.raw(`}}`)
 }
 
 // maxID is the longest id of a call that every provider takes (OpenAI refuses longer ones).

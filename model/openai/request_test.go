@@ -69,6 +69,8 @@ func TestBodyVariants(t *testing.T) {
 		{"none", withTools(memgpt.ChoiceNone), Config{NoStream: true}, shape{}, head + tools + `,"tool_choice":"none"}`},
 		{"required, refused", withTools(memgpt.ChoiceRequired), Config{NoStream: true}, shape{noChoice: true}, head + tools + `}`},
 		{"model without tools", withTools(memgpt.ChoiceRequired), Config{NoStream: true, NoTools: true}, shape{}, head + `}`},
+		{"schema", simple(func(r *memgpt.Request) { r.Schema = jsonRaw(`{"type":"object","properties":{"a":{"type":"string"}}}`) }), Config{NoStream: true}, shape{},
+			head + `,"response_format":{"type":"json_schema","json_schema":{"name":"reply","strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}}}}`},
 		{"completion tokens", simple(func(r *memgpt.Request) { r.MaxTokens = 7 }), Config{NoStream: true}, shape{completionTokens: true}, head + `,"max_completion_tokens":7}`},
 		{"extra", simple(nil), Config{NoStream: true, Extra: map[string]jsonRaw{"top_p": jsonRaw("1"), "temperature": jsonRaw("0.5")}}, shape{}, head + `,"temperature":0.5,"top_p":1}`},
 		{"empty", simple(func(r *memgpt.Request) {
@@ -193,6 +195,27 @@ func TestLearns(t *testing.T) {
 				t.Errorf("%d requests for two calls, want %d", h.posts.Load(), test.posts)
 			}
 		})
+	}
+}
+
+// TestSchemaRefused has servers that can't hold a reply to a schema. The caller is told, since without it the reply would be
+// another one, and nothing else is taken out of the request.
+func TestSchemaRefused(t *testing.T) {
+	for _, refusal := range []string{
+		"Unrecognized request argument supplied: response_format",
+		"'response_format' of type 'json_schema' is not supported with this model.",
+		"This response_format type is unavailable now: stream and max_tokens are not allowed with json_schema",
+	} {
+		h := refusing(nil, 400, oai(refusal), nil)
+		m := serve(t, h, Config{Schema: true})
+		req := modeltest.Request("hi")
+		req.Schema = jsonRaw(`{"type":"object"}`)
+		if _, err := m.Generate(t.Context(), req, nil); memgpt.CodeOf(err) != memgpt.CodeModelRequest || h.posts.Load() != 1 {
+			t.Errorf("%s: %v after %d requests", refusal, err, h.posts.Load())
+		}
+		if m.shape("") != (shape{}) {
+			t.Errorf("%s: taken for a wish of the server: %+v", refusal, m.shape(""))
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type shape struct {
 }
 
 // sentFields are the optional fields of a request.
-type sentFields struct{ stream, usage, maxTokens, tools, choice, images, strict, thoughts, encrypted bool }
+type sentFields struct{ stream, usage, maxTokens, tools, choice, images, strict, thoughts, encrypted, schema bool }
 
 // sent tells which optional fields a request has.
 func (s shape) sent(cfg *Config, req *memgpt.Request) sentFields {
@@ -51,6 +51,7 @@ func (s shape) sent(cfg *Config, req *memgpt.Request) sentFields {
 		strict:    tools && s.strict,
 		thoughts:  (s.thoughtsBack || s.responses || cfg.backField() != "") && !s.noThoughts,
 		encrypted: s.responses && !s.noEncrypted,
+		schema:    len(req.Schema) > 0,
 	}
 }
 
@@ -73,6 +74,7 @@ func (s shape) after(sent sentFields, f *fault) (shape, bool) {
 		return s, s != was
 	}
 	switch {
+	case sent.schema && (has("response_format") || has("json_schema")): // the caller asked for it and has to know
 	case has("alternat") && has("role"):
 		s.merge = true
 	case sent.maxTokens && !s.otherTokens && !s.completionTokens && has("max_completion_tokens") && has("max_tokens") && formal:

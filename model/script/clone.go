@@ -14,6 +14,7 @@ func Clone(req *memgpt.Request) *memgpt.Request {
 	for i := range c.Messages {
 		c.Messages[i].Parts = cloneParts(c.Messages[i].Parts)
 	}
+	c.Schema = bytes.Clone(req.Schema)
 	c.Tools = slices.Clone(req.Tools)
 	for i := range c.Tools {
 		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)

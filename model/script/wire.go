@@ -27,11 +27,16 @@ type wireRequest struct {
 	StreamOptions struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	MaxTokens           int           `json:"max_tokens"`
-	MaxCompletionTokens int           `json:"max_completion_tokens"`
-	ToolChoice          any           `json:"tool_choice"`
-	Messages            []wireMessage `json:"messages"`
-	Tools               []struct {
+	MaxTokens           int `json:"max_tokens"`
+	MaxCompletionTokens int `json:"max_completion_tokens"`
+	ToolChoice          any `json:"tool_choice"`
+	Format              struct {
+		Schema struct {
+			Schema json.RawMessage `json:"schema"`
+		} `json:"json_schema"`
+	} `json:"response_format"`
+	Messages []wireMessage `json:"messages"`
+	Tools    []struct {
 		Function struct {
 			Name        string          `json:"name"`
 			Description string          `json:"description"`
@@ -67,7 +72,7 @@ func readRequest(body []byte) (head, *memgpt.Request, error) {
 	for name := range fields {
 		h.fields = append(h.fields, name)
 	}
-	req := &memgpt.Request{Model: w.Model, MaxTokens: h.maxTokens}
+	req := &memgpt.Request{Model: w.Model, MaxTokens: h.maxTokens, Schema: w.Format.Schema.Schema}
 	if choice, ok := w.ToolChoice.(string); ok && choice != "auto" {
 		req.Choice = memgpt.Choice(choice)
 	}
