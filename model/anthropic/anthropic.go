@@ -40,8 +40,8 @@ const (
 // Config describes an account and a model.
 type Config struct {
 	BaseURL string            // "" is DefaultBaseURL; "/v1" at its end is taken off
-	APIKey  string            // sent as x-api-key; "" sends none
-	Headers map[string]string // sent with each request, e.g. "anthropic-version" or "authorization" for a gateway
+	APIKey  string            // sent as bearer token, as the SDK does; "" sends none
+	Headers map[string]string // sent with each request, e.g. "anthropic-version" and "x-api-key" for an older gateway
 	Model   string            // used where a request names none
 	Client  *http.Client      // nil: one made for many slow calls at once, with the timeouts below
 

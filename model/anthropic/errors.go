@@ -178,7 +178,7 @@ func statusOf(kind string) int {
 // overflows are the API's words for a request over the window. The second speaks of prompt and reply together.
 var overflows = []*regexp.Regexp{
 	regexp.MustCompile(`prompt is too long: (\d+) tokens > (\d+)`),
-	regexp.MustCompile("exceed context limit: (\\d+) \\+ \\d+ > (\\d+)"),
+	regexp.MustCompile(`exceed context limit: (\d+) \+ \d+ > (\d+)`),
 	regexp.MustCompile(`(?:prompt|input) is too long()()`),
 }
 

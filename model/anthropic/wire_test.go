@@ -49,9 +49,9 @@ type wireRequest struct {
 		InputSchema  json.RawMessage `json:"input_schema"`
 		CacheControl json.RawMessage `json:"cache_control"`
 	} `json:"tools"`
-	ToolChoice map[string]any    `json:"tool_choice"`
-	Messages   []wireMessage     `json:"messages"`
-	Thinking   map[string]string `json:"thinking"`
+	ToolChoice map[string]any `json:"tool_choice"`
+	Messages   []wireMessage  `json:"messages"`
+	Thinking   map[string]any `json:"thinking"`
 }
 
 var (
