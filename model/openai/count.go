@@ -129,7 +129,7 @@ func (m *Model) countTemplate(ctx context.Context, body []byte) (int, error) {
 
 // ask posts a body and reads a JSON answer. A place that isn't there is errNoCount.
 func (m *Model) ask(ctx context.Context, address string, body []byte, into any) error {
-	w := newWatch(ctx, countTimeout, countTimeout)
+	w := newWatch(ctx, countTimeout, countTimeout, countTimeout)
 	defer w.stop()
 	resp, f := m.send(w, address, body)
 	switch {

@@ -155,7 +155,7 @@ func (e *encoder) callExtras(parts memgpt.Parts) map[string]json.RawMessage {
 }
 
 // strictable reports whether a schema keeps the rules that providers have for strict functions: each object names all of
-// its properties as required and takes no others (OpenAI, "Structured outputs", read 2026-11).
+// its properties as required and takes no others (OpenAI, "Structured outputs").
 func strictable(schema json.RawMessage) bool {
 	var top map[string]any
 	return json.Unmarshal(schema, &top) == nil && top["type"] == "object" && strictObject(top)

@@ -14,7 +14,7 @@ import (
 type Profile struct {
 	Name   string   // as Config.Provider names it
 	Hosts  []string // ends of the host names by which it is recognised; ":8000" is that port on a machine near by
-	Source string   // where the rules are published, and when they were read
+	Source string   // where the rules are published; written down in 2026-11, in part from memory: check there before relying on one
 
 	Base        string            // path of the API where a base URL names the host alone; "{model}" stands for the model
 	Deployments string            // query of addresses that name a deployment in their path

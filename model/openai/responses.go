@@ -10,8 +10,8 @@ import (
 	"memgpt"
 )
 
-// minOutput is the least bound of a reply that the Responses API takes (OpenAI's reference of max_output_tokens, read
-// 2026-11).
+// minOutput is the least bound of a reply that the Responses API takes (OpenAI's reference of
+// max_output_tokens).
 const minOutput = 16
 
 // encodeResponses returns the body of a request in the form of the Responses API. Nothing is stored at the provider:

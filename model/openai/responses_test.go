@@ -20,7 +20,7 @@ import (
 )
 
 // responsesServer speaks the Responses API as OpenAI publishes it (platform.openai.com/docs/api-reference/responses and
-// /responses-streaming, /docs/guides/reasoning on encrypted reasoning, read 2026-11), and refuses what breaks its rules.
+// /responses-streaming, /docs/guides/reasoning on encrypted reasoning), and refuses what breaks its rules.
 type responsesServer struct {
 	output   func(body map[string]any) []string // items of the answer
 	status   string                             // "" is completed
@@ -494,7 +494,7 @@ func FuzzResponses(f *testing.F) {
 		if sse {
 			resp.Header.Set("Content-Type", "text/event-stream")
 		}
-		w := newWatch(t.Context(), soon, soon)
+		w := newWatch(t.Context(), soon, soon, soon)
 		defer w.stop()
 		var h heard
 		r := newReply(h.add, m.cfg.NewID, "m", 0)
