@@ -81,14 +81,16 @@ func TestSecondLookHappensOnce(t *testing.T) {
 	}
 }
 
-// recordReads is a store that counts the reads of records.
+// recordReads is a store that counts the reads of search records.
 type recordReads struct {
 	store.Store
 	n, written int
 }
 
 func (s *recordReads) Record(ctx context.Context, tenant, kind, id string) (store.Record, error) {
-	s.n++
+	if kind == "search_record" {
+		s.n++
+	}
 	return s.Store.Record(ctx, tenant, kind, id)
 }
 
@@ -156,7 +158,7 @@ func countTrue(list []bool) (n int) {
 	return n
 }
 
-// TestPrefetchOffCostsNothing holds that agents without prefetch read and write no records.
+// TestPrefetchOffCostsNothing holds that agents without prefetch read and write no search records.
 func TestPrefetchOffCostsNothing(t *testing.T) {
 	for _, mode := range []memgpt.PrefetchMode{"", memgpt.PrefetchOff, memgpt.PrefetchOn} {
 		reads := &recordReads{}

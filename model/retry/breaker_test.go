@@ -72,7 +72,7 @@ func TestBreakerObeysTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := retry.NewBreaker(retry.BreakerConfig{After: 1})
 		_, _ = once(t, b, fail(memgpt.CodeModelDown, 5*time.Minute))
-		if state, until := b.State(); state != retry.BreakerOpen || until.Sub(time.Now()) != 5*time.Minute {
+		if state, until := b.State(); state != retry.BreakerOpen || time.Until(until) != 5*time.Minute {
 			t.Errorf("%s until %s", state, until)
 		}
 	})
