@@ -19,8 +19,9 @@ type known struct {
 }
 
 // knownModels are sizes of models by the beginning of their names; the first that fits counts. Source: the pages
-// "Overview" of each model at platform.claude.com, docs/en/models, seen 2026-11-30. What is newer is left to
-// Model.Window, which asks; the last row is the smallest window that a model of the API has had since 2023.
+// "Overview" of each model at platform.claude.com, docs/en/models, seen 2026-11-30; the rows of 4.5 are from memory and a
+// list of others. What is newer is left to Model.Window, which asks; the last row is the smallest window that a model of the
+// API has had since 2023.
 var knownModels = []known{
 	{"claude-haiku-4-5", 200_000, 64_000}, {"claude-sonnet-4-5", 200_000, 64_000}, {"claude-opus-4-5", 200_000, 64_000},
 	{"claude-opus-4-6", 1_000_000, 128_000}, {"claude-sonnet-4-6", 1_000_000, 128_000}, {"claude-opus-4-8", 1_000_000, 128_000},
