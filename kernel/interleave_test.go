@@ -27,10 +27,7 @@ import (
 // cancels come at random times and processes die at random calls of the store. No event is lost, none is acted on twice,
 // each ends in one record, the log is well formed, and no conversation runs twice at once.
 func TestInterleavings(t *testing.T) {
-	rounds := 200
-	if testing.Short() {
-		rounds = 40
-	}
+	rounds := 40
 	if long() {
 		rounds = 1000
 	}
