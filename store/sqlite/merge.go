@@ -84,8 +84,10 @@ func (m *merges) next() (owner int64, closed bool) {
 func (m *merges) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed = true
-	close(m.ending)
+	if !m.closed {
+		m.closed = true
+		close(m.ending)
+	}
 	m.signal()
 }
 
