@@ -24,10 +24,14 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // provider marks the Reasoning parts that this package made and takes back.
 const provider = "anthropic"
+
+// filler is what a server sends while it has nothing to send.
+const filler = "pings"
 
 // Defaults of Config. The first piece waits for a long prompt to be read and for thinking that isn't shown.
 const (
@@ -97,7 +101,7 @@ func New(cfg Config) (*Model, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return "toolu_" + rand.Text()[:24] }
 	}
-	m := &Model{cfg: cfg, host: base.Host, http: newClient(&cfg)}
+	m := &Model{cfg: cfg, host: base.Host, http: wire.NewClient(cfg.Client, cfg.Connect)}
 	m.client = sdk.NewClient(options(&cfg, base, m.http)...)
 	known := knownModel(cfg.Model)
 	m.window.Store(int64(orKnown(cfg.Window, known.window)))
@@ -237,8 +241,8 @@ func (m *Model) reform(how *form, name string, req *memgpt.Request, f *fault) bo
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, how form, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := newWatch(ctx, m.cfg.First, m.cfg.Idle)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Filler: filler})
+	defer w.Stop()
 	req.Restore()
 	body, err := encode(req, name, &m.cfg, how)
 	req.Release()
@@ -257,15 +261,15 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, how 
 }
 
 // send posts a body, which is not kept once it is sent.
-func (m *Model) send(w *watch, body []byte) (*http.Response, *fault) {
-	ctx, reused := traced(w.ctx)
+func (m *Model) send(w *wire.Watch, body []byte) (*http.Response, *fault) {
+	ctx, reused := wire.Traced(w.Context())
 	size := int64(len(body))
 	sized := option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		r.ContentLength = size
 		return next(r)
 	})
 	var resp *http.Response
-	err := m.client.Post(ctx, "v1/messages", &outgoing{rest: body}, &resp, sized, option.WithHeader("Accept", "text/event-stream"))
+	err := m.client.Post(ctx, "v1/messages", wire.NewBody(body), &resp, sized, option.WithHeader("Accept", "text/event-stream"))
 	if err == nil {
 		return resp, nil
 	}

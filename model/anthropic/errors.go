@@ -1,11 +1,8 @@
 package anthropic
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -15,6 +12,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // fault is a failed call: the error for the caller and what this package judges by.
@@ -30,33 +28,9 @@ func down(format string, args ...any) *fault {
 }
 
 // unreachable maps the failure of a call to which no answer came.
-func (m *Model) unreachable(w *watch, err error, reused bool) *fault {
-	what := "messages at " + m.host
-	var timeout net.Error
-	switch {
-	case w.silent():
-		return &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: what + ": " + w.limit()}}
-	case w.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: %w", what, err)}
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelTimeout, "%s: could not connect in time: %w", what, plain(err))}
-	}
-	return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: can it be reached? %w", what, plain(err)), stale: reused}
-}
-
-// plain takes the URL, which may hold secrets, from an error of the HTTP client.
-func plain(err error) error {
-	for {
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return op
-		}
-		under := errors.Unwrap(err)
-		if under == nil {
-			return err
-		}
-		err = under
-	}
+func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
+	e, stale := wire.Unreachable(w, "messages at "+m.host, "can it be reached?", err, reused)
+	return &fault{err: e, stale: stale}
 }
 
 // refused maps an answer with a status that is neither a success nor taken for an error by the SDK: redirects.

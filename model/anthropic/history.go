@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // Words that stand where the API wants a message and there is none.
@@ -255,33 +255,7 @@ func readDataURL(s string) (mime string, data []byte) {
 // partText returns a text, or the words that stand for a part that is not shown. "" is for those with a place of their
 // own on the wire.
 func partText(p memgpt.Part) string {
-	switch p := p.(type) {
-	case memgpt.Text:
-		return p.Text
-	case memgpt.Image:
-		return fmt.Sprintf("[image %s: not shown, its form is not one that this model takes]", describe("", p.MIME, p.URL, len(p.Data)))
-	case memgpt.File:
-		return fmt.Sprintf("[file %s: its contents are not shown]", describe(p.Name, p.MIME, p.URL, len(p.Data)))
-	case memgpt.Unknown:
-		return fmt.Sprintf("[a part of kind %q: not shown]", p.Kind)
-	}
-	return ""
-}
-
-func describe(name, mime, url string, size int) string {
-	var words []string
-	for _, w := range []string{name, mime} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	if url != "" && !strings.HasPrefix(url, "data:") {
-		words = append(words, url)
-	}
-	if size > 0 {
-		words = append(words, fmt.Sprintf("%d bytes", size))
-	}
-	return strings.Join(words, ", ")
+	return wire.PartText(p, "its form is not one that this model takes")
 }
 
 // maxName is the longest name of a function that the API takes.

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // known is what is known of a model's sizes, in tokens; 0 is unknown.
@@ -75,5 +76,5 @@ func (m *Model) lookFault(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("ask %s for the model: %w", m.host, err)
 	}
-	return memgpt.Errorf(memgpt.CodeModelDown, "ask %s for the model: %w", m.host, plain(err))
+	return memgpt.Errorf(memgpt.CodeModelDown, "ask %s for the model: %w", m.host, wire.Plain(err))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // reply gathers an answer from its events and passes the pieces on.
@@ -51,8 +52,8 @@ func newReply(emit func(memgpt.Delta), newID func() string, model string) *reply
 }
 
 // read reads an answer: a stream of events, or a message in one piece from gateways that don't stream.
-func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
-	resp.Body = &watched{ReadCloser: resp.Body, watch: w}
+func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
+	resp.Body = &wire.Watched{ReadCloser: resp.Body, Watch: w}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var f *fault
 	switch kind {
@@ -70,10 +71,10 @@ func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response,
 }
 
 // failed completes a fault with what is known of the call.
-func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) {
+func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fault) {
 	f.err.Started = r.started
-	if f.err.Code == memgpt.CodeModelDown && w.silent() {
-		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "messages at " + m.host + ": " + w.limit(), Started: r.started}}
+	if f.err.Code == memgpt.CodeModelDown && w.Ended() {
+		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "messages at " + m.host + ": " + w.Limit(), Started: r.started}}
 	}
 	if f.err.Code != memgpt.CodeModelEmpty {
 		return nil, f
@@ -86,12 +87,12 @@ func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) 
 const maxBody = 64 << 20
 
 // readWhole reads a message in one piece, as the events that it would have come in.
-func (r *reply) readWhole(w *watch, body io.Reader) *fault {
+func (r *reply) readWhole(w *wire.Watch, body io.Reader) *fault {
 	data, err := io.ReadAll(io.LimitReader(body, maxBody))
 	if err != nil {
 		return r.ended(err)
 	}
-	w.piece()
+	w.Piece()
 	var msg struct {
 		Type    string            `json:"type"`
 		Content []json.RawMessage `json:"content"`
@@ -123,7 +124,7 @@ func (r *reply) readWhole(w *watch, body io.Reader) *fault {
 	return r.ended(io.EOF)
 }
 
-func (r *reply) readEvents(w *watch, resp *http.Response) *fault {
+func (r *reply) readEvents(w *wire.Watch, resp *http.Response) *fault {
 	dec := ssestream.NewDecoder(resp)
 	for !r.done && dec.Next() {
 		ev := dec.Event()
@@ -133,7 +134,7 @@ func (r *reply) readEvents(w *watch, resp *http.Response) *fault {
 		if len(ev.Data) == 0 || ev.Type == "ping" {
 			continue
 		}
-		w.piece()
+		w.Piece()
 		if f := r.take(ev.Data); f != nil {
 			return f
 		}
@@ -141,8 +142,8 @@ func (r *reply) readEvents(w *watch, resp *http.Response) *fault {
 	if !r.done && dec.Err() != nil {
 		return r.ended(dec.Err())
 	}
-	w.drain()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, bufferSize))
+	w.Linger(wire.DrainTimeout)
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, wire.BufferSize))
 	return r.ended(io.EOF)
 }
 

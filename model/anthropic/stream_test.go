@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // TestAnswers holds how the ends of answers are read.
@@ -177,8 +178,8 @@ func FuzzStream(f *testing.F) {
 			rec.Header().Set("Content-Type", "application/json")
 		}
 		_, _ = rec.Write(body)
-		w := newWatch(t.Context(), time.Minute, time.Minute)
-		defer w.stop()
+		w := wire.NewWatch(t.Context(), wire.Limits{First: time.Minute, Idle: time.Minute, Filler: filler})
+		defer w.Stop()
 		var got heard
 		n := 0
 		resp, fault := m.read(w, rec.Result(), newReply(func(d memgpt.Delta) {

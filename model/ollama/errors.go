@@ -1,11 +1,8 @@
 package ollama
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -13,36 +10,13 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // unreachable maps the failure of a call to which no answer came.
-func (m *Model) unreachable(w *watch, err error, reused bool) *fault {
-	what := "Ollama at " + m.base.Host
-	var timeout net.Error
-	switch {
-	case w.silent():
-		return &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: what + ": " + w.limit()}}
-	case w.ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: %w", what, err)}
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelTimeout, "%s: could not connect in time: %w", what, plain(err))}
-	}
-	return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: is it running (`ollama serve`)? %w", what, plain(err)), stale: reused}
-}
-
-// plain takes the URL, which may hold secrets, from an error of the HTTP client.
-func plain(err error) error {
-	for {
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return op
-		}
-		under := errors.Unwrap(err)
-		if under == nil {
-			return err
-		}
-		err = under
-	}
+func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
+	e, stale := wire.Unreachable(w, "Ollama at "+m.base.Host, "is it running (`ollama serve`)?", err, reused)
+	return &fault{err: e, stale: stale}
 }
 
 // saidLimit is the most of a server's words that an error repeats.

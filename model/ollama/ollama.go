@@ -19,10 +19,14 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // provider marks the Reasoning parts that this package made and takes back.
 const provider = "ollama"
+
+// filler is what a server sends while it has nothing to send.
+const filler = "empty pieces"
 
 // Defaults of Config. They are fit for a large model on a slow machine, which is loaded and reads a long prompt for
 // minutes.
@@ -91,7 +95,7 @@ func New(cfg Config) (*Model, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return "call_" + rand.Text()[:24] }
 	}
-	return &Model{cfg: cfg, base: base, client: newClient(&cfg), shown: map[string]*Shown{}}, nil
+	return &Model{cfg: cfg, base: base, client: wire.NewClient(cfg.Client, cfg.Connect), shown: map[string]*Shown{}}, nil
 }
 
 func orDefault(d, def time.Duration) time.Duration {
@@ -182,8 +186,8 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, shown *Shown, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := newWatch(ctx, m.cfg.First, m.cfg.Idle)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Filler: filler})
+	defer w.Stop()
 	req.Restore()
 	body, err := encode(req, name, &m.cfg, shown)
 	req.Release()
@@ -202,11 +206,11 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, show
 }
 
 // send posts a body, which is not kept once it is sent.
-func (m *Model) send(w *watch, path string, body []byte) (*http.Response, *fault) {
-	ctx, reused := traced(w.ctx)
+func (m *Model) send(w *wire.Watch, path string, body []byte) (*http.Response, *fault) {
+	ctx, reused := wire.Traced(w.Context())
 	u := *m.base
 	u.Path += path
-	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), &outgoing{rest: body})
+	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), wire.NewBody(body))
 	if err != nil {
 		return nil, &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "make the request: %w", err)}
 	}

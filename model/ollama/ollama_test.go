@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/internal/wire"
 	"memgpt/model/modeltest"
 )
 
@@ -395,8 +396,8 @@ func FuzzStream(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		rec := httptest.NewRecorder()
 		_, _ = rec.Write(body)
-		w := newWatch(t.Context(), time.Minute, time.Minute)
-		defer w.stop()
+		w := wire.NewWatch(t.Context(), wire.Limits{First: time.Minute, Idle: time.Minute, Filler: filler})
+		defer w.Stop()
 		var text, reasoning string
 		var calls []memgpt.Call
 		n := 0

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // chatRequest is the body of POST /api/chat (Ollama's api/types.go, ChatRequest).
@@ -238,32 +239,4 @@ func (e *encoder) text(parts memgpt.Parts) string {
 }
 
 // partText returns the words that stand for a part: "" for those that have a place of their own on the wire.
-func partText(p memgpt.Part) string {
-	switch p := p.(type) {
-	case memgpt.Text:
-		return p.Text
-	case memgpt.Image:
-		return fmt.Sprintf("[image %s: not shown, this model can't see it]", describe("", p.MIME, p.URL, len(p.Data)))
-	case memgpt.File:
-		return fmt.Sprintf("[file %s: its contents are not shown]", describe(p.Name, p.MIME, p.URL, len(p.Data)))
-	case memgpt.Unknown:
-		return fmt.Sprintf("[a part of kind %q: not shown]", p.Kind)
-	}
-	return ""
-}
-
-func describe(name, mime, url string, size int) string {
-	var words []string
-	for _, w := range []string{name, mime} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	if url != "" && !strings.HasPrefix(url, "data:") {
-		words = append(words, url)
-	}
-	if size > 0 {
-		words = append(words, fmt.Sprintf("%d bytes", size))
-	}
-	return strings.Join(words, ", ")
-}
+func partText(p memgpt.Part) string { return wire.PartText(p, "this model can't see it") }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // Shown is what a server tells of a model that it has.
@@ -96,12 +97,12 @@ const askTimeout = 30 * time.Second
 
 // ask reads JSON from a path.
 func (m *Model) ask(ctx context.Context, method, path, model string, body []byte, into any) error {
-	w := newWatch(ctx, askTimeout, askTimeout)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: askTimeout, Idle: askTimeout, Filler: filler})
+	defer w.Stop()
 	what := "ask for " + path
 	u := *m.base
 	u.Path += path
-	req, err := http.NewRequestWithContext(w.ctx, method, u.String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(w.Context(), method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return memgpt.Errorf(memgpt.CodeModelRequest, "%s: %w", what, err)
 	}
@@ -146,8 +147,8 @@ func (m *Model) Pull(ctx context.Context, model string, progress func(Progress))
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	w := newWatch(ctx, m.cfg.First, m.cfg.First)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.First, Filler: filler})
+	defer w.Stop()
 	resp, f := m.send(w, "/api/pull", body)
 	if f == nil {
 		defer func() { _ = resp.Body.Close() }()
@@ -166,13 +167,13 @@ func (m *Model) Pull(ctx context.Context, model string, progress func(Progress))
 }
 
 // pulled reads the progress of a download to its end.
-func (m *Model) pulled(w *watch, resp *http.Response, what string, progress func(Progress)) *fault {
+func (m *Model) pulled(w *wire.Watch, resp *http.Response, what string, progress func(Progress)) *fault {
 	if resp.StatusCode != http.StatusOK {
 		return m.refused(resp, what, "")
 	}
 	done := false
-	err := eachLine(&watched{ReadCloser: resp.Body, watch: w}, func(line []byte) *fault {
-		w.piece()
+	err := eachLine(&wire.Watched{ReadCloser: resp.Body, Watch: w}, func(line []byte) *fault {
+		w.Piece()
 		var p struct {
 			Progress
 			Error string `json:"error"`
@@ -194,8 +195,8 @@ func (m *Model) pulled(w *watch, resp *http.Response, what string, progress func
 	switch {
 	case err.fault != nil:
 		return err.fault
-	case w.silent():
-		return &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: what + ": " + w.limit()}}
+	case w.Ended():
+		return &fault{err: wire.TimedOut(w, what)}
 	case !done:
 		return down("%s: it broke off before its end; pull again to go on", what)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // maxLine bounds one line of a stream: what is longer is no reply.
@@ -23,7 +24,7 @@ type lineEnd struct {
 
 // eachLine hands on each line that isn't blank, a last one without its end too.
 func eachLine(r io.Reader, take func([]byte) *fault) lineEnd {
-	body := bufio.NewReaderSize(r, bufferSize)
+	body := bufio.NewReaderSize(r, wire.BufferSize)
 	var line []byte
 	for {
 		piece, err := body.ReadSlice('\n')
@@ -84,18 +85,18 @@ func newReply(emit func(memgpt.Delta), newID func() string, model string, whole 
 var errDone = &fault{}
 
 // read reads an answer.
-func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
-	body := &watched{ReadCloser: resp.Body, watch: w}
+func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
+	body := &wire.Watched{ReadCloser: resp.Body, Watch: w}
 	end := eachLine(body, func(line []byte) *fault {
 		if line[0] == '<' {
 			return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "chat at %s: a web page came instead of an answer: check the base URL", m.base.Host)}
 		}
-		w.piece()
+		w.Piece()
 		return r.take(line)
 	})
 	if r.done {
-		w.drain()
-		_, _ = io.Copy(io.Discard, io.LimitReader(body, bufferSize))
+		w.Linger(wire.DrainTimeout)
+		_, _ = io.Copy(io.Discard, io.LimitReader(body, wire.BufferSize))
 	}
 	f := end.fault
 	if f == nil || f == errDone {
@@ -108,10 +109,10 @@ func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response,
 }
 
 // failed completes a fault with what is known of the call.
-func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) {
+func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fault) {
 	f.err.Started = r.started
-	if f.err.Code == memgpt.CodeModelDown && w.silent() {
-		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat at " + m.base.Host + ": " + w.limit(), Started: r.started}}
+	if f.err.Code == memgpt.CodeModelDown && w.Ended() {
+		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat at " + m.base.Host + ": " + w.Limit(), Started: r.started}}
 	}
 	if f.err.Code != memgpt.CodeModelEmpty {
 		return nil, f

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // CountWay is a way in which a server counts a request's tokens.
@@ -129,8 +130,8 @@ func (m *Model) countTemplate(ctx context.Context, body []byte) (int, error) {
 
 // ask posts a body and reads a JSON answer. A place that isn't there is errNoCount.
 func (m *Model) ask(ctx context.Context, address string, body []byte, into any) error {
-	w := newWatch(ctx, countTimeout, countTimeout, countTimeout)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: countTimeout, Idle: countTimeout, Whole: countTimeout, Filler: filler})
+	defer w.Stop()
 	resp, f := m.send(w, address, body)
 	switch {
 	case f != nil && ctx.Err() != nil:

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"memgpt/internal/wire"
 )
 
 // Names of environment variables that name an endpoint, as OpenAI's own clients read them.
@@ -109,7 +111,7 @@ func named(ctx context.Context, f *Found) (*Found, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	transport := newTransport(lookTimeout, http.ProxyFromEnvironment)
+	transport := wire.NewTransport(lookTimeout, http.ProxyFromEnvironment)
 	defer transport.CloseIdleConnections()
 	e := &endpoint{base: base, key: f.APIKey, client: &http.Client{Transport: transport}, prof: prof}
 	if err := e.complete(ctx, f); err != nil {
@@ -160,7 +162,7 @@ func firstChat(list []listed) string {
 
 // local asks all places at once and takes the first of their order that lists the model, else the first that answers.
 func local(ctx context.Context, cfg *DiscoverConfig) (*Found, error) {
-	transport := newTransport(orDefault(cfg.Probe, DefaultProbe), nil)
+	transport := wire.NewTransport(orDefault(cfg.Probe, DefaultProbe), nil)
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	found := make([]*Found, len(cfg.Places))

@@ -2,17 +2,16 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // fault is a failed call: the error for the caller and what this package judges by.
@@ -30,36 +29,9 @@ func down(format string, args ...any) *fault {
 func empty(text string) *fault { return &fault{err: memgpt.Errorf(memgpt.CodeModelEmpty, "%s", text)} }
 
 // unreachable maps the failure of a call to which no answer came.
-func (m *Model) unreachable(w *watch, err error, reused bool) *fault {
-	what := "chat completion at " + m.base.Host
-	var timeout net.Error
-	switch {
-	case w.ended():
-		return &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: what + ": " + w.limit()}}
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && w.ctx.Err() != nil:
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelDown, "%s: %w", what, err)}
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelTimeout, "%s: could not connect in time: %w", what, plain(err))}
-	}
-	return &fault{
-		err:   memgpt.Errorf(memgpt.CodeModelDown, "%s: is the server running? %w", what, plain(err)),
-		stale: reused,
-	}
-}
-
-// plain takes the URL, which may hold secrets, from an error of the HTTP client.
-func plain(err error) error {
-	for {
-		under := errors.Unwrap(err)
-		if under == nil {
-			return err
-		}
-		var op *net.OpError
-		if errors.As(err, &op) {
-			return op
-		}
-		err = under
-	}
+func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
+	e, stale := wire.Unreachable(w, "chat completion at "+m.base.Host, "is the server running?", err, reused)
+	return &fault{err: e, stale: stale}
 }
 
 // saidLimit bounds what is read of the body of an error.

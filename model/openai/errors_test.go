@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 	"memgpt/model/script"
 )
 
@@ -357,7 +358,7 @@ func TestOpenEnd(t *testing.T) {
 			case s.pieces <- p:
 			case <-s.gone:
 			}
-			<-time.After(drainTimeout / 3) // so that the ping is not read together with the end
+			<-time.After(wire.DrainTimeout / 3) // so that the ping is not read together with the end
 		}
 	}()
 	start := time.Now()
@@ -365,8 +366,8 @@ func TestOpenEnd(t *testing.T) {
 		t.Errorf("%+v, %v after %v", resp, err, time.Since(start))
 	}
 	wait(t, s.gone)
-	w := newWatch(t.Context(), soon, soon, soon)
-	if w.stop(); w.ctx.Err() == nil {
+	w := wire.NewWatch(t.Context(), wire.Limits{First: soon, Idle: soon, Whole: soon, Filler: filler})
+	if w.Stop(); w.Context().Err() == nil {
 		t.Error("a stopped watch leaves its context open")
 	}
 }
@@ -419,7 +420,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		opened.Store(0)
 		s := script.NewServer(script.ServerConfig{Plain: plain, Config: script.Config{Func: func(int, *memgpt.Request) script.Reply { return script.Text("ok") }}})
-		client := &http.Client{Transport: newTransport(soon, nil)}
+		client := &http.Client{Transport: wire.NewTransport(soon, nil)}
 		dial := client.Transport.(*http.Transport).DialContext
 		client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			opened.Add(1)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // knownWindows are windows of well-known hosted models in tokens, by the beginning of their names; the first that fits
@@ -116,7 +117,7 @@ func (e *endpoint) get(ctx context.Context, name string, into any) (int, error) 
 	authorize(req, e.profile(), e.key, e.headers)
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return 0, fmt.Errorf("ask %s for %s: %w", e.base.Host, name, plain(err))
+		return 0, fmt.Errorf("ask %s for %s: %w", e.base.Host, name, wire.Plain(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := readAll(io.LimitReader(resp.Body, 8<<20))

@@ -23,7 +23,11 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
+
+// filler is what a server sends while it has nothing to send.
+const filler = "keepalives"
 
 // Defaults of Config. They are fit for a large model on a slow machine, which reads a long prompt for minutes.
 const (
@@ -112,7 +116,7 @@ func New(cfg Config) (*Model, error) {
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return "call_" + rand.Text()[:24] }
 	}
-	m := &Model{cfg: cfg, base: base, client: newClient(&cfg), shapes: map[string]shape{}}
+	m := &Model{cfg: cfg, base: base, client: wire.NewClient(cfg.Client, cfg.Connect), shapes: map[string]shape{}}
 	m.window.Store(int64(cfg.Window))
 	return m, nil
 }
@@ -232,8 +236,8 @@ func (m *Model) learn(name string, was shape, sent sentFields, f *fault) bool {
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh shape, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := newWatch(ctx, m.cfg.First, m.cfg.Idle, m.cfg.Whole)
-	defer w.stop()
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Whole: m.cfg.Whole, Filler: filler})
+	defer w.Stop()
 	req.Restore()
 	path, body := "chat/completions", []byte(nil)
 	if sh.responses {
@@ -263,9 +267,9 @@ func (m *Model) address(model, name string) string {
 }
 
 // send posts a body, which is not kept once it is sent.
-func (m *Model) send(w *watch, address string, body []byte) (*http.Response, *fault) {
-	ctx, reused := traced(w.ctx)
-	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &outgoing{rest: body})
+func (m *Model) send(w *wire.Watch, address string, body []byte) (*http.Response, *fault) {
+	ctx, reused := wire.Traced(w.Context())
+	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, address, wire.NewBody(body))
 	if err != nil {
 		return nil, &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "make the request: %w", err)}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // reply gathers an answer from its pieces and passes them on.
@@ -36,8 +37,8 @@ func newReply(emit func(memgpt.Delta), newID func() string, model string, maxTok
 }
 
 // read reads an answer of any kind.
-func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
-	body := bufio.NewReaderSize(&watched{resp.Body, w}, bufferSize)
+func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
+	body := bufio.NewReaderSize(&wire.Watched{ReadCloser: resp.Body, Watch: w}, wire.BufferSize)
 	c, err := first(body)
 	kind := strings.ToLower(resp.Header.Get("Content-Type"))
 	stream := strings.Contains(kind, "event-stream")
@@ -61,10 +62,10 @@ func (m *Model) read(w *watch, resp *http.Response, r *reply) (*memgpt.Response,
 }
 
 // failed completes a fault with what is known of the call.
-func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) {
+func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fault) {
 	f.err.Started = f.err.Started || r.started
-	if f.err.Code == memgpt.CodeModelDown && w.ended() {
-		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat completion at " + m.base.Host + ": " + w.limit(), Started: r.started}}
+	if f.err.Code == memgpt.CodeModelDown && w.Ended() {
+		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat completion at " + m.base.Host + ": " + w.Limit(), Started: r.started}}
 	}
 	if f.err.Code != memgpt.CodeModelEmpty {
 		return nil, f
@@ -73,12 +74,12 @@ func (r *reply) failed(m *Model, w *watch, f *fault) (*memgpt.Response, *fault) 
 		Finish: memgpt.FinishStop, Usage: r.tokens(), Model: r.model}, f
 }
 
-func (r *reply) readWhole(w *watch, body io.Reader) *fault {
+func (r *reply) readWhole(w *wire.Watch, body io.Reader) *fault {
 	data, err := readAll(body)
 	if err != nil {
 		return r.ended(err)
 	}
-	w.piece()
+	w.Piece()
 	r.whole = true
 	f, err := r.take("", data)
 	if err != nil {
@@ -90,17 +91,17 @@ func (r *reply) readWhole(w *watch, body io.Reader) *fault {
 	return r.ended(io.EOF)
 }
 
-func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
+func (r *reply) readEvents(w *wire.Watch, body *bufio.Reader) *fault {
 	ev := events{r: body}
 	for !r.done {
 		kind, data, err := ev.next()
 		if err != nil {
 			return r.ended(err)
 		}
-		w.piece()
+		w.Piece()
 		f, err := r.takeAll(kind, data)
 		if r.finish != "" {
-			w.linger()
+			w.Linger(lingerTimeout)
 		}
 		switch {
 		case f != nil:
@@ -111,20 +112,14 @@ func (r *reply) readEvents(w *watch, body *bufio.Reader) *fault {
 			return down("chat completion: a piece of the stream is not JSON: %w", err)
 		}
 	}
-	w.drain()
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, bufferSize))
+	w.Linger(wire.DrainTimeout)
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, wire.BufferSize))
 	return r.ended(io.EOF)
 }
 
 // lingerTimeout bounds the wait for what may follow the reason of the end: usage, and [DONE]. Some servers send neither
 // and leave the connection open.
 const lingerTimeout = 5 * time.Second
-
-// linger notes that the answer is whole, but for what may follow its end.
-func (w *watch) linger() {
-	w.idle = min(w.idle, lingerTimeout)
-	w.timer.Reset(w.idle)
-}
 
 // takeAll takes in the data of one event. Some servers put several objects into one.
 func (r *reply) takeAll(kind string, data []byte) (*fault, error) {

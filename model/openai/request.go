@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // encoder writes the body of a request. It writes JSON by itself: text stands as it is, without \u escapes of anything
@@ -166,7 +166,7 @@ func trimComma(b []byte) []byte {
 // message writes a message, or several where it holds several results, each with a comma behind.
 func (e *encoder) message(role memgpt.Role, parts memgpt.Parts) {
 	if role == memgpt.RoleTool {
-		e.results(parts)
+		e.results(parts, `{"role":"tool","tool_call_id":`, `,"content":`)
 		return
 	}
 	e.raw(`{"role":`)
@@ -231,35 +231,7 @@ func textOf(parts memgpt.Parts) string {
 }
 
 // partText returns the words that stand for a part: "" for those that have a place of their own on the wire.
-func partText(p memgpt.Part) string {
-	switch p := p.(type) {
-	case memgpt.Text:
-		return p.Text
-	case memgpt.Image:
-		return fmt.Sprintf("[image %s: not shown, this model can't see images]", describe("", p.MIME, p.URL, len(p.Data)))
-	case memgpt.File:
-		return fmt.Sprintf("[file %s: its contents are not shown]", describe(p.Name, p.MIME, p.URL, len(p.Data)))
-	case memgpt.Unknown:
-		return fmt.Sprintf("[a part of kind %q: not shown]", p.Kind)
-	}
-	return ""
-}
-
-func describe(name, mime, url string, size int) string {
-	var words []string
-	for _, w := range []string{name, mime} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	if url != "" && !strings.HasPrefix(url, "data:") {
-		words = append(words, url)
-	}
-	if size > 0 {
-		words = append(words, fmt.Sprintf("%d bytes", size))
-	}
-	return strings.Join(words, ", ")
-}
+func partText(p memgpt.Part) string { return wire.PartText(p, "this model can't see images") }
 
 // contentParts writes content as a list, with images.
 func (e *encoder) contentParts(parts memgpt.Parts) {
@@ -330,8 +302,9 @@ func (e *encoder) arguments(args string) {
 	e.str(args)
 }
 
-// results writes one message for each result. What else is in a message of a tool becomes part of the first.
-func (e *encoder) results(parts memgpt.Parts) {
+// results writes an item for each result, its id behind begin and its text behind middle. What else is in a message of a
+// tool becomes part of the first.
+func (e *encoder) results(parts memgpt.Parts, begin, middle string) {
 	rest := textOf(parts)
 	for _, p := range parts {
 		r, ok := p.(memgpt.Result)
@@ -342,9 +315,9 @@ func (e *encoder) results(parts memgpt.Parts) {
 		if rest != "" {
 			text, rest = strings.TrimPrefix(text+"\n"+rest, "\n"), ""
 		}
-		e.raw(`{"role":"tool","tool_call_id":`)
+		e.raw(begin)
 		e.str(e.ids.result(r.CallID))
-		e.raw(`,"content":`)
+		e.raw(middle)
 		e.content(text, false)
 		e.raw(`},`)
 	}

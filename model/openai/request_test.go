@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -326,20 +325,5 @@ func TestTextIsNotEscaped(t *testing.T) {
 	}
 	if body := string(srv.Bodies()[0]); !strings.Contains(body, s) || strings.Contains(body, `\u`) {
 		t.Errorf("body %s", body)
-	}
-}
-
-func TestBodyIsLetGo(t *testing.T) {
-	o := &outgoing{rest: []byte("abc")}
-	p := make([]byte, 2)
-	if n, err := o.Read(p); n != 2 || err != nil || o.rest == nil {
-		t.Errorf("%d, %v", n, err)
-	}
-	if n, err := o.Read(p); n != 1 || fmt.Sprint(err) != "EOF" || o.rest != nil {
-		t.Errorf("%d, %v, rest %q", n, err, o.rest)
-	}
-	o = &outgoing{rest: []byte("abc")}
-	if _ = o.Close(); o.rest != nil {
-		t.Error("closing kept the bytes")
 	}
 }

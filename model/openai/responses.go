@@ -84,7 +84,7 @@ func (e *encoder) responsesTools(req *memgpt.Request) {
 func (e *encoder) inputItems(m *memgpt.Message) {
 	switch m.Role {
 	case memgpt.RoleTool:
-		e.outputItems(m.Parts)
+		e.results(m.Parts, `{"type":"function_call_output","call_id":`, `,"output":`)
 	case memgpt.RoleAssistant:
 		e.replyItems(m.Parts)
 	default:
@@ -96,26 +96,6 @@ func (e *encoder) inputItems(m *memgpt.Message) {
 		} else {
 			e.content(textOf(m.Parts), false)
 		}
-		e.raw(`},`)
-	}
-}
-
-// outputItems writes an item for each result. What else is in the message becomes part of the first.
-func (e *encoder) outputItems(parts memgpt.Parts) {
-	rest := textOf(parts)
-	for _, p := range parts {
-		r, ok := p.(memgpt.Result)
-		if !ok {
-			continue
-		}
-		text := r.Text
-		if rest != "" {
-			text, rest = text+"\n"+rest, ""
-		}
-		e.raw(`{"type":"function_call_output","call_id":`)
-		e.str(e.ids.result(r.CallID))
-		e.raw(`,"output":`)
-		e.content(text, false)
 		e.raw(`},`)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/internal/wire"
 	"memgpt/model/modeltest"
 )
 
@@ -494,8 +495,8 @@ func FuzzResponses(f *testing.F) {
 		if sse {
 			resp.Header.Set("Content-Type", "text/event-stream")
 		}
-		w := newWatch(t.Context(), soon, soon, soon)
-		defer w.stop()
+		w := wire.NewWatch(t.Context(), wire.Limits{First: soon, Idle: soon, Whole: soon, Filler: filler})
+		defer w.Stop()
 		var h heard
 		r := newReply(h.add, m.cfg.NewID, "m", 0)
 		r.items = &responseItems{}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/internal/wire"
 	"memgpt/model/script"
 )
 
@@ -159,8 +160,8 @@ func TestAnswersByteByByte(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newWatch(t.Context(), soon, soon, soon)
-			defer w.stop()
+			w := wire.NewWatch(t.Context(), wire.Limits{First: soon, Idle: soon, Whole: soon, Filler: filler})
+			defer w.Stop()
 			var h heard
 			resp, f := m.read(w, &http.Response{
 				Header: http.Header{"Content-Type": {contentType(test.body)}},
@@ -308,8 +309,8 @@ func FuzzAnswer(f *testing.F) {
 		if sse {
 			resp.Header.Set("Content-Type", "text/event-stream")
 		}
-		w := newWatch(t.Context(), soon, soon, soon)
-		defer w.stop()
+		w := wire.NewWatch(t.Context(), wire.Limits{First: soon, Idle: soon, Whole: soon, Filler: filler})
+		defer w.Stop()
 		var h heard
 		got, fault := m.read(w, resp, newReply(h.add, m.cfg.NewID, "m", 0))
 		if fault != nil {
