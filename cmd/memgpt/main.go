@@ -71,7 +71,7 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
 		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.benchCommand(),
-		a.evalCommand())
+		a.evalCommand(), a.modelsCardParent())
 	explainUse(root)
 	return root
 }
