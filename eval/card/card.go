@@ -29,7 +29,7 @@ const (
 // Bounds of one try and of one reply.
 const (
 	tryShare      = 4 // a try may take the whole time divided by this
-	replyTokens   = 400
+	replyTokens   = 256
 	thoughtTokens = 2048 // for models that think before they speak
 )
 

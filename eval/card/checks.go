@@ -278,7 +278,17 @@ func runStreams(ctx context.Context, b *bench) (result, error) {
 	if err != nil {
 		return r, err
 	}
-	r.why = compare(streamed, other, steady != b.model)
+	if r.why = compare(streamed, other, steady != b.model); r.why != "" && steady != b.model {
+		// A prompt that is read from the server's cache is computed in other pieces, which may turn a close choice of a word.
+		// By now it is in the cache for both.
+		if streamed, err = steady.Generate(ctx, req, nil); err != nil {
+			return r, err
+		}
+		if other, err = whole.Generate(ctx, req, nil); err != nil {
+			return r, err
+		}
+		r.why = compare(streamed, other, true)
+	}
 	r.passed = r.why == ""
 	return r, nil
 }

@@ -133,6 +133,9 @@ func (m *Model) ask(ctx context.Context, address string, body []byte, into any) 
 	w := wire.NewWatch(ctx, wire.Limits{First: countTimeout, Idle: countTimeout, Whole: countTimeout, Filler: filler})
 	defer w.Stop()
 	resp, f := m.send(w, address, body)
+	if f != nil && f.stale {
+		resp, f = m.send(w, address, body)
+	}
 	switch {
 	case f != nil && ctx.Err() != nil:
 		return ctx.Err()
