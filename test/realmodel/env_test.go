@@ -33,7 +33,7 @@ const (
 	window    = 4096
 	shortRun  = 8
 	longRun   = 30
-	replySize = 64 // tokens: a small model babbles up to any bound
+	replySize = 48 // tokens: a small model babbles up to any bound
 )
 
 // turns is how long the loop runs, and silent how many of its turns may end without a word: 2 of 30, and of 8 as many
@@ -103,7 +103,9 @@ func (w *watched) ask(text string) {
 
 func (w *watched) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
 	req.Restore()
-	size, err := w.inner.Count(ctx, req)
+	c := *req
+	c.Again = nil // it is looked at several times
+	size, err := w.inner.Count(ctx, &c)
 	if err != nil {
 		w.t.Errorf("the server doesn't count a request: %v", err)
 	}
@@ -114,13 +116,12 @@ func (w *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 		asked = ""
 		w.seen.summaries++
 	}
-	if err := checkv.Check(req, size, window, asked); err != nil {
+	if err := checkv.Check(&c, size, window, asked); err != nil {
 		w.t.Errorf("request %d: %v", w.seen.requests+1, err)
 	}
 	w.seen.requests++
-	w.seen.most = max(w.seen.most, size+req.MaxTokens)
-	c := *req
-	c.Again, c.MaxTokens = nil, min(max(req.MaxTokens, 1), replySize)
+	w.seen.most = max(w.seen.most, size+c.MaxTokens)
+	c.MaxTokens = min(max(c.MaxTokens, 1), replySize)
 	resp, err := w.inner.Generate(ctx, &c, stream)
 	w.note(size, resp, err)
 	return resp, err
@@ -153,7 +154,7 @@ type forcing struct{ memgpt.Model }
 func (m *forcing) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
 	req.Restore()
 	c := *req
-	c.Again, c.Choice, c.MaxTokens = nil, memgpt.ChoiceRequired, 3*replySize
+	c.Again, c.Choice, c.MaxTokens = nil, memgpt.ChoiceRequired, 4*replySize
 	return m.Model.Generate(ctx, &c, stream)
 }
 

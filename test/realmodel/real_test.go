@@ -84,7 +84,7 @@ func checkLog(t *testing.T, a *agent, sent []string) {
 func TestRealStreamsEqualReplies(t *testing.T) {
 	streamed := server(t, steady)
 	whole := server(t, func(cfg *openai.Config) { steady(cfg); cfg.NoStream = true })
-	tools, err := memtool.System(true, false)
+	tools, err := onlyInsert(true, false)
 	must(t, err)
 	for _, test := range []struct {
 		text  string
@@ -126,16 +126,17 @@ func words(r *memgpt.Response) string {
 	return b.String()
 }
 
+// onlyInsert offers the function alone that writes into archival storage.
+func onlyInsert(compact, native bool) ([]tool.Tool, error) {
+	all, err := memtool.System(compact, native)
+	return slices.DeleteFunc(all, func(x tool.Tool) bool { return x.Spec.Name != "archival_memory_insert" }), err
+}
+
 // TestRealMemoryIsWritten offers one function alone, and holds the replies to a call of it.
 func TestRealMemoryIsWritten(t *testing.T) {
-	const insert = "archival_memory_insert"
-	only := func(compact, native bool) ([]tool.Tool, error) {
-		all, err := memtool.System(compact, native)
-		return slices.DeleteFunc(all, func(x tool.Tool) bool { return x.Spec.Name != insert }), err
-	}
 	m, err := prompted.New(prompted.Config{Model: server(t, nil), Mode: prompted.Constrained})
 	must(t, err)
-	a := newAgent(t, memgpt.ProtocolMemGPT, only)
+	a := newAgent(t, memgpt.ProtocolMemGPT, onlyInsert)
 	a.model = &forcing{m}
 	var sent []string
 	for _, text := range []string{"I am Ada and I drink tea.", "My boat is called Wagtail.", "The key lies under the mat."} {
@@ -149,26 +150,27 @@ func TestRealMemoryIsWritten(t *testing.T) {
 	checkLog(t, a, sent)
 }
 
-// TestRealModelIsSurvived has short conversations in each of the ways to call functions and both protocols. What comes is
-// taken as it is: prose, calls of functions that there aren't, calls that are cut off.
+// TestRealModelIsSurvived has short turns in the ways to call functions that the loop doesn't go. What comes is taken as it
+// is: prose, calls of functions that there aren't, calls that are cut off.
 func TestRealModelIsSurvived(t *testing.T) {
-	for _, mode := range []prompted.Mode{prompted.Native, prompted.Prompted, prompted.Constrained} {
-		for _, protocol := range []memgpt.Protocol{memgpt.ProtocolMemGPT, memgpt.ProtocolNative} {
-			t.Run(string(mode)+" "+string(protocol), func(t *testing.T) {
-				w := &watched{t: t, inner: server(t, nil)}
-				m, err := prompted.New(prompted.Config{Model: w, Mode: mode})
-				must(t, err)
-				a := newAgent(t, protocol, nil)
-				a.model = m
-				text := "Hello, I am Ada. Remember that I drink tea."
-				w.ask(text)
-				turn := a.say(text)
-				t.Logf("%s after %d steps (%s), flags %q, said %.80q, %+v, %s", turn.State, turn.Steps, turn.Stop, turn.Flags, strings.Join(a.said, " | "), w.seen, turn.Error)
-				if w.seen.failed > 0 {
-					t.Error("the server refused a request")
-				}
-				checkLog(t, a, []string{text})
-			})
-		}
+	for _, test := range []struct {
+		mode     prompted.Mode
+		protocol memgpt.Protocol
+	}{{prompted.Prompted, memgpt.ProtocolMemGPT}, {prompted.Constrained, memgpt.ProtocolNative}} {
+		t.Run(string(test.mode), func(t *testing.T) {
+			w := &watched{t: t, inner: server(t, nil)}
+			m, err := prompted.New(prompted.Config{Model: w, Mode: test.mode})
+			must(t, err)
+			a := newAgent(t, test.protocol, nil)
+			a.model = m
+			text := "Hello, I am Ada. Remember that I drink tea."
+			w.ask(text)
+			turn := a.say(text)
+			t.Logf("%s after %d steps (%s), flags %q, said %.80q, %+v, %s", turn.State, turn.Steps, turn.Stop, turn.Flags, strings.Join(a.said, " | "), w.seen, turn.Error)
+			if w.seen.failed > 0 {
+				t.Error("the server refused a request")
+			}
+			checkLog(t, a, []string{text})
+		})
 	}
 }
