@@ -362,7 +362,7 @@ func (f *filter) passes(i int) bool {
 	case f.tagged != nil && !f.tagged[i]:
 		return false
 	}
-	return !f.excluded[i]
+	return len(f.excluded) == 0 || !f.excluded[i]
 }
 
 func (s *Searcher) filter(ctx context.Context, q tool.Query, meta *store.Meta) (*filter, error) {
