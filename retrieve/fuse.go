@@ -200,20 +200,20 @@ func (f *fused) spread(words []float32) {
 
 // spreadRange begins the columns of a range and shares within it; it returns the turns of which one of the two before
 // stands before the range. Total is, until the sum is made, the cosine without context. This is most of the time of a
-// fusion: the columns are locals, which the compiler needn't load again for each turn.
+// fusion: columns and constants are locals, which the compiler needn't load again for each turn.
 func (f *fused) spreadRange(words []float32, from, to int) (across []int) {
-	r, prev, ease, cosine := f.recipe, f.layout.prev, f.ease, f.cosine
-	byWords, near, plain := f.words, f.near, f.total
+	prev, ease, cosine, byWords, near, plain := f.layout.prev, f.ease, f.cosine, f.words, f.near, f.total
+	wordsNear, wordsFar, cosineNear, cosineFar := f.recipe.wordsNear, f.recipe.wordsFar, f.recipe.cosineNear, f.recipe.cosineFar
 	mean, scale := f.cosineMean, float32(0)
 	if f.cosDev > 0 {
 		scale = 1 / f.cosDev
 	}
 	for i := from; i < to; i++ {
-		y := float32(0)
-		if x := cosine[i]; x != noVector {
-			y = (x - mean) * scale
+		x, y := words[i], float32(0)
+		if c := cosine[i]; c != noVector {
+			y = (c - mean) * scale
 		}
-		byWords[i], near[i], plain[i] = words[i], y, y
+		byWords[i], near[i], plain[i] = x, y, y
 		p := int(prev[i]) - 1
 		if p < 0 {
 			continue
@@ -223,21 +223,28 @@ func (f *fused) spreadRange(words []float32, from, to int) (across []int) {
 			across = append(across, i)
 			continue
 		}
-		pass := func(b int, forWords, forCosine float32) {
-			e := ease[i] * ease[b]
-			byWords[i] += forWords * e * words[b]
-			byWords[b] += forWords * e * words[i]
-			near[i] += forCosine * e * plain[b]
-			near[b] += forCosine * e * y
+		e := ease[i] * ease[p]
+		if u := words[p]; x != 0 || u != 0 {
+			byWords[i] += wordsNear * e * u
+			byWords[p] += wordsNear * e * x
 		}
-		pass(p, r.wordsNear, r.cosineNear)
-		if far >= 0 {
-			pass(far, r.wordsFar, r.cosineFar)
+		near[i] += cosineNear * e * plain[p]
+		near[p] += cosineNear * e * y
+		if far < 0 {
+			continue
 		}
+		e = ease[i] * ease[far]
+		if u := words[far]; x != 0 || u != 0 {
+			byWords[i] += wordsFar * e * u
+			byWords[far] += wordsFar * e * x
+		}
+		near[i] += cosineFar * e * plain[far]
+		near[far] += cosineFar * e * y
 	}
 	return across
 }
 
+// share shares between two turns as spreadRange does.
 func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
 	ease := f.ease[a] * f.ease[b]
 	byWords, byCosine = byWords*ease, byCosine*ease

@@ -225,10 +225,15 @@ func (w *wanted) best(v verdict, hits *tool.Hits) {
 	var totals [2]int
 	halver(large).run(len(v.score), func(half, from, to int) {
 		best[half] = newRanking(w.meta, w.reach(len(v.score)))
+		least := best[half].least()
 		for i := from; i < to; i++ {
-			if v.match(i) && w.pass.passes(i) {
-				totals[half]++
-				best[half].offer(found{doc: i, score: v.score[i]})
+			if !v.match(i) || !w.pass.passes(i) {
+				continue
+			}
+			totals[half]++
+			if y := v.score[i]; y >= least {
+				best[half].offer(found{doc: i, score: y})
+				least = best[half].least()
 			}
 		}
 	})
