@@ -249,7 +249,7 @@ func (a *agent) passages() int {
 	return len(list)
 }
 
-// told returns a message about everyday things, about 250 tokens long and like no other.
+// told returns a message about everyday things, about 190 tokens long and like no other.
 func told(n int) string {
 	lines := []string{
 		"This morning the milk cart came late, because a wheel had come off on the hill behind the mill.",
@@ -262,7 +262,7 @@ func told(n int) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "This is letter number %d.", n)
-	for i := range 11 {
+	for i := range 8 {
 		b.WriteString(" " + lines[(n+i)%len(lines)])
 	}
 	return b.String()
