@@ -271,7 +271,7 @@ func (s *subject) pushOut(ctx context.Context, fact, word string) error {
 		return err
 	}
 	for i := range maxFilling {
-		if turn, err := s.say(ctx, small(i)+small(i+1)+small(i+2)); err != nil {
+		if turn, err := s.say(ctx, small(13*i+12)+small(13*i+25)); err != nil {
 			return err
 		} else if turn.State != memgpt.TurnDone {
 			return memgpt.Errorf(memgpt.CodeInvalid, "fill the agent's queue: the turn %s: %s", turn.State, turn.Error)
