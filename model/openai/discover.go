@@ -59,8 +59,7 @@ type Found struct {
 	Model   string // "" when the server takes any
 	Window  int    // tokens; 0 when unknown
 	Note    string // what a person should know, e.g. that it is loading its model; "" for nothing
-
-	listed bool // the server lists the model
+	Listed  bool   // a local server lists the model
 }
 
 // Config returns the configuration for New.
@@ -173,7 +172,7 @@ func local(ctx context.Context, cfg *DiscoverConfig) (*Found, error) {
 	wg.Wait()
 	var first *Found
 	for _, f := range found {
-		if f != nil && f.listed {
+		if f != nil && f.Listed {
 			return f, nil
 		}
 		if first == nil {
@@ -210,7 +209,7 @@ func probe(ctx context.Context, cfg *DiscoverConfig, p Place, client *http.Clien
 	if f.Model == "" {
 		return nil
 	}
-	f.listed = slices.ContainsFunc(list, func(l listed) bool { return string(l.ID) == f.Model })
+	f.Listed = slices.ContainsFunc(list, func(l listed) bool { return string(l.ID) == f.Model })
 	f.Window, _ = e.window(ctx, f.Model)
 	return f
 }
