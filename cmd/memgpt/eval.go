@@ -58,6 +58,7 @@ func (a *app) evalCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "", "file or directory with the suite's data")
+	cmd.Flags().StringVar(&a.modelFlag, "model", "", "[provider:]model that answers, or offline, also with slips; without it the configured one")
 	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv unless named), a directory or a URL")
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")

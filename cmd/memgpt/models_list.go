@@ -27,14 +27,31 @@ func (a *app) listModels(ctx context.Context) []modelLine {
 	var current target
 	wg.Go(func() { current, _ = resolve(ctx, a.getenv, a.currentModel(ctx)) })
 	wg.Wait()
+	listed := current.model == "" || current.provider == offlineProvider
 	var lines []modelLine
 	for _, own := range found {
 		for _, l := range own {
 			l.Current = l.Model == current.model && l.At == current.place() && l.Model != ""
+			listed = listed || l.Current
 			lines = append(lines, l)
 		}
 	}
+	if !listed {
+		lines = append(lines, a.unlistedLine(ctx, &current))
+	}
 	return append(lines, a.offlineLine(ctx, current))
+}
+
+// unlistedLine is the model that would answer where its server doesn't list it: it was named.
+func (a *app) unlistedLine(ctx context.Context, t *target) modelLine {
+	l := modelLine{Name: t.model, Provider: t.provider, Model: t.model, At: t.place(), State: modelUnlisted, Current: true,
+		Why: "its server doesn't list it"}
+	if l.Provider == "" {
+		l.Provider = openaiProvider
+	}
+	l.Name = l.Provider + ":" + t.model
+	a.completeLine(ctx, t, &l, false)
+	return l
 }
 
 // currentModel is the name of the model that would answer for the command's agent.

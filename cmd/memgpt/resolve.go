@@ -57,7 +57,7 @@ func resolve(ctx context.Context, getenv func(string) string, name string) (targ
 	if err != nil {
 		return target{}, err
 	}
-	if name != "" && (found == nil || local(found) && !found.Listed) {
+	if name != "" && (found == nil || local(found) && !found.Listed()) {
 		if p, ok := onlyKey(getenv); ok {
 			return resolveAt(ctx, getenv, p, name)
 		}

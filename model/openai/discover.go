@@ -59,7 +59,8 @@ type Found struct {
 	Model   string // "" when the server takes any
 	Window  int    // tokens; 0 when unknown
 	Note    string // what a person should know, e.g. that it is loading its model; "" for nothing
-	Listed  bool   // a local server lists the model
+
+	listed bool // the server lists the model
 }
 
 // Config returns the configuration for New.
@@ -172,7 +173,7 @@ func local(ctx context.Context, cfg *DiscoverConfig) (*Found, error) {
 	wg.Wait()
 	var first *Found
 	for _, f := range found {
-		if f != nil && f.Listed {
+		if f != nil && f.listed {
 			return f, nil
 		}
 		if first == nil {
@@ -209,7 +210,10 @@ func probe(ctx context.Context, cfg *DiscoverConfig, p Place, client *http.Clien
 	if f.Model == "" {
 		return nil
 	}
-	f.Listed = slices.ContainsFunc(list, func(l listed) bool { return string(l.ID) == f.Model })
+	f.listed = slices.ContainsFunc(list, func(l listed) bool { return string(l.ID) == f.Model })
 	f.Window, _ = e.window(ctx, f.Model)
 	return f
 }
+
+// Listed reports whether a local server lists the model. One that was only named is not asked.
+func (f *Found) Listed() bool { return f.listed }
