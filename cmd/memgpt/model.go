@@ -39,6 +39,21 @@ type openedModel struct {
 	mu    sync.Mutex
 	model memgpt.Model // nil until it is open
 	about string       // for people: who answers, and how it calls functions
+	meet  func(ctx context.Context) (note string)
+	unmet time.Time // of the last look at a server that did not answer; zero where it did
+}
+
+// meetAgain is how long after it a server that did not answer is looked at again, before a turn.
+const meetAgain = 10 * time.Second
+
+// look asks a server once more for what it could not tell before: the window is that of the model only then.
+func (o *openedModel) look(ctx context.Context) {
+	if o.unmet.IsZero() || time.Since(o.unmet) < meetAgain {
+		return
+	}
+	if o.unmet = time.Now(); o.meet(ctx) == "" {
+		o.unmet = time.Time{}
+	}
 }
 
 // newModels returns what opens the models of the settings.
@@ -89,6 +104,7 @@ func (s *modelSet) open(ctx context.Context, tenant, name string) (*openedModel,
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.model != nil {
+		o.look(ctx)
 		return o, nil
 	}
 	return o, s.fill(ctx, o, key)
@@ -113,7 +129,7 @@ func (s *modelSet) fill(ctx context.Context, o *openedModel, key modelKey) error
 		o.model, err = offline.New(offline.Config{})
 		return err
 	}
-	first, about, err := s.calling(ctx, key.tenant, &t)
+	first, err := s.calling(ctx, key.tenant, &t, o)
 	if err != nil {
 		return err
 	}
@@ -125,39 +141,43 @@ func (s *modelSet) fill(ctx context.Context, o *openedModel, key modelKey) error
 		}
 		if f.Model.Capabilities().Name != t.model || f.Breaker != cfg.Breaker { // none stands in for itself
 			cfg.Fallbacks = append(cfg.Fallbacks, f)
-			about += ", then " + name
+			o.about += ", then " + name
 		}
 	}
 	m, err := retry.New(cfg)
 	if err != nil {
 		return err
 	}
-	o.model, o.about = ownName{m}, about
+	o.model = ownName{m}
 	return nil
 }
 
-// calling opens a target and lets it call functions in the way of the settings, or in that which it turns out to need.
-func (s *modelSet) calling(ctx context.Context, tenant string, t *target) (m memgpt.Model, about string, err error) {
+// calling opens a target and lets it call functions in the way of the settings, or in that which it turns out to need. It
+// fills in all of o but the model.
+func (s *modelSet) calling(ctx context.Context, tenant string, t *target, o *openedModel) (memgpt.Model, error) {
 	w, err := s.wired(t)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	own := &verdicts{records: s.records, tenant: tenant, place: w.place(t), say: s.say, known: map[string]string{}}
-	if note := w.meet(ctx, own); note != "" && t.note == "" {
-		t.note = note
+	o.meet = func(ctx context.Context) string { return w.meet(ctx, own) }
+	if note := o.meet(ctx); note != "" {
+		o.unmet = time.Now()
+		if t.note == "" {
+			t.note = note
+		}
 	}
 	if t.note != "" {
 		s.say("%s: %s", t.place(), t.note)
 	}
 	mode := prompted.Mode(s.cfg.Calls)
-	m, err = prompted.New(prompted.Config{Model: w.counting(s.count), Mode: mode, Verdicts: own})
-	about = t.place()
+	o.about = t.place()
 	if verdict, ok := own.Get(w.Capabilities().Name); mode == prompted.Auto && ok && !strings.HasPrefix(verdict, string(prompted.Native)) {
-		about += ", functions " + verdict
+		o.about += ", functions " + verdict
 	} else if mode != prompted.Auto {
-		about += ", functions " + string(mode)
+		o.about += ", functions " + string(mode)
 	}
-	return m, about, err
+	return prompted.New(prompted.Config{Model: w.counting(s.count), Mode: mode, Verdicts: own})
 }
 
 // fallback opens a model that stands in for others.
@@ -169,7 +189,7 @@ func (s *modelSet) fallback(ctx context.Context, tenant, name string) (retry.Fal
 	if err != nil {
 		return retry.Fallback{}, err
 	}
-	m, _, err := s.calling(ctx, tenant, &t)
+	m, err := s.calling(ctx, tenant, &t, new(openedModel))
 	return retry.Fallback{Model: m, Breaker: s.breaker(&t)}, err
 }
 

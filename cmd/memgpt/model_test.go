@@ -261,6 +261,33 @@ func TestFallbackAnswers(t *testing.T) {
 	}
 }
 
+// TestSilentServersAreLeft: a server that takes a request and stays silent is given up after the time that is set, over
+// each protocol.
+func TestSilentServersAreLeft(t *testing.T) {
+	up := serveAPI(t, "from the other", ollamaAnswers())
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.Method == http.MethodPost && r.URL.Path != "/api/show" {
+			<-r.Context().Done()
+			return
+		}
+		if answer, ok := ollamaAnswers()[r.URL.Path]; ok {
+			_, _ = io.WriteString(w, answer)
+		}
+	}))
+	defer silent.Close()
+	for _, env := range []map[string]string{
+		{"MEMGPT_MODEL": "vllm:m", "VLLM_BASE_URL": silent.URL},
+		{"MEMGPT_MODEL": "anthropic:claude-haiku-5-5", "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": silent.URL},
+	} {
+		env["MEMGPT_TIMEOUT_FIRST"], env["MEMGPT_WINDOW"] = "100ms", "20000"
+		env["MEMGPT_FALLBACK"], env["OLLAMA_HOST"] = "ollama:qwen3:8b", up.URL
+		r := runModel(t, t.TempDir(), env, "run", "-m", "hi")
+		if r.code != 0 || r.out != "from the other\n" || !strings.Contains(r.err, "qwen3:8b answers instead") {
+			t.Errorf("%s: %+v", env["MEMGPT_MODEL"], r)
+		}
+	}
+}
+
 // TestVerdictOutlivesTheProcess: one process finds out that a model writes its calls as text; the next one offers it no
 // functions, and models says why.
 func TestVerdictOutlivesTheProcess(t *testing.T) {

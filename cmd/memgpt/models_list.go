@@ -25,8 +25,16 @@ func (a *app) listModels(ctx context.Context) []modelLine {
 		wg.Go(func() { found[i] = a.modelsOf(ctx, p) })
 	}
 	var current target
-	wg.Go(func() { current, _ = resolve(ctx, a.getenv, a.currentModel(ctx)) })
+	var wrong error
+	name := a.currentModel(ctx)
+	if _, offline, _ := offline.Parse(name); !offline {
+		wg.Go(func() { current, wrong = resolve(ctx, a.getenv, name) })
+	}
 	wg.Wait()
+	if wrong != nil {
+		a.say("none of them would answer now: %v", wrong)
+		current = target{}
+	}
 	listed := current.model == "" || current.provider == offlineProvider
 	var lines []modelLine
 	for _, own := range found {
