@@ -155,6 +155,8 @@ func TestRunOverEachProtocol(t *testing.T) {
 			func() []string { return llama.posts("/api/chat") }, `"model":"mistral:7b"`},
 		"responses": {map[string]string{"OPENAI_BASE_URL": responses.URL + "/v1", "MEMGPT_MODEL": "m", "MEMGPT_API": "responses"},
 			func() []string { return responses.posts("/v1/responses") }, `"input":`},
+		"the one key that is set": {map[string]string{"GROQ_API_KEY": "k", "GROQ_BASE_URL": chat, "MEMGPT_MODEL": "llama-3.3", "OLLAMA_HOST": "127.0.0.1:9",
+			"MEMGPT_WINDOW": "60000"}, nil, ""},
 		"chat": {map[string]string{"OPENAI_BASE_URL": chat, "MEMGPT_MODEL": "openai:m", "MEMGPT_WINDOW": "60000"}, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,7 +266,7 @@ func TestFallbackAnswers(t *testing.T) {
 // TestSilentServersAreLeft: a server that takes a request and stays silent is given up after the time that is set, over
 // each protocol.
 func TestSilentServersAreLeft(t *testing.T) {
-	up := serveAPI(t, "from the other", ollamaAnswers())
+	_, up := calling(t, script.ServerConfig{})
 	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil && r.Method == http.MethodPost && r.URL.Path != "/api/show" {
 			<-r.Context().Done()
@@ -275,15 +277,14 @@ func TestSilentServersAreLeft(t *testing.T) {
 		}
 	}))
 	defer silent.Close()
-	for _, env := range []map[string]string{
-		{"MEMGPT_MODEL": "vllm:m", "VLLM_BASE_URL": silent.URL},
-		{"MEMGPT_MODEL": "anthropic:claude-haiku-5-5", "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": silent.URL},
-	} {
-		env["MEMGPT_TIMEOUT_FIRST"], env["MEMGPT_WINDOW"] = "100ms", "20000"
-		env["MEMGPT_FALLBACK"], env["OLLAMA_HOST"] = "ollama:qwen3:8b", up.URL
-		r := runModel(t, t.TempDir(), env, "run", "-m", "hi")
-		if r.code != 0 || r.out != "from the other\n" || !strings.Contains(r.err, "qwen3:8b answers instead") {
-			t.Errorf("%s: %+v", env["MEMGPT_MODEL"], r)
+	for _, bound := range []string{"MEMGPT_TIMEOUT_FIRST", "MEMGPT_TIMEOUT_WHOLE"} {
+		for _, model := range []string{"vllm:m", "anthropic:claude-haiku-5-5", "ollama:qwen3:8b"} {
+			r := runModel(t, t.TempDir(), map[string]string{"MEMGPT_MODEL": model, bound: "100ms", "MEMGPT_WINDOW": "60000",
+				"VLLM_BASE_URL": silent.URL, "ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": silent.URL, "OLLAMA_HOST": silent.URL,
+				"MEMGPT_FALLBACK": "openai:other", "OPENAI_BASE_URL": up}, "run", "-m", "hi")
+			if r.code != 0 || r.out != "hello\n" || !strings.Contains(r.err, "other answers instead") {
+				t.Errorf("%s, %s: %+v", bound, model, r)
+			}
 		}
 	}
 }
@@ -390,14 +391,15 @@ func TestNamesThatLeadNowhere(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"claude-opus-5-5":    {nil, "set ANTHROPIC_API_KEY"},
-		"anthropic:":         {nil, "set ANTHROPIC_API_KEY"},
-		"groq:llama":         {nil, "set GROQ_API_KEY"},
-		"azure:dep":          {map[string]string{"AZURE_OPENAI_API_KEY": "k"}, "set AZURE_OPENAI_ENDPOINT"},
-		"together:":          {map[string]string{"TOGETHER_API_KEY": "k"}, "MEMGPT_MODEL=together:MODEL"},
-		"antropic:claude-x":  {nil, "did you mean anthropic:claude-x?"},
-		"openrouter":         {nil, "is the name of a provider"},
-		"llama-3.3":          {map[string]string{"GROQ_API_KEY": "k", "TOGETHER_API_KEY": "k"}, "groq:llama-3.3 or together:llama-3.3"},
+		"claude-opus-5-5":   {nil, "set ANTHROPIC_API_KEY"},
+		"anthropic:":        {nil, "set ANTHROPIC_API_KEY"},
+		"groq:llama":        {nil, "set GROQ_API_KEY"},
+		"azure:dep":         {map[string]string{"AZURE_OPENAI_API_KEY": "k"}, "set AZURE_OPENAI_ENDPOINT"},
+		"together:":         {map[string]string{"TOGETHER_API_KEY": "k"}, "MEMGPT_MODEL=together:MODEL"},
+		"antropic:claude-x": {nil, "did you mean anthropic:claude-x?"},
+		"openrouter":        {nil, "is the name of a provider"},
+		"llama-3.3": {map[string]string{"GROQ_API_KEY": "k", "TOGETHER_API_KEY": "k", "ANTHROPIC_API_KEY": "k"},
+			"write groq:llama-3.3 or together:llama-3.3"},
 		"nothing-like-it":    {nil, "start Ollama"},
 		"offline:no_slip=.5": {nil, "no slip"},
 		"ollama:x":           {map[string]string{"OLLAMA_HOST": "ftp://x"}, "OLLAMA_HOST"},

@@ -28,6 +28,7 @@ type provider struct {
 	model    string   // used where none is named: small, cheap and able to call functions; "" is none
 	families []string // beginnings of names that nobody else serves
 	local    bool     // a server of one's own: it needs no key
+	many     bool     // it serves models of many names, so that any may be one of them
 }
 
 // providers are all there are. The variables are those of the providers' own clients (the packages openai, anthropic,
@@ -43,12 +44,12 @@ func providers() []provider {
 		{name: "deepseek", keys: []string{"DEEPSEEK_API_KEY"}, base: "DEEPSEEK_BASE_URL", model: "deepseek-chat",
 			families: []string{"deepseek-chat", "deepseek-reasoner"}},
 		{name: "mistral", keys: []string{"MISTRAL_API_KEY"}, base: "MISTRAL_BASE_URL", model: "mistral-small-latest",
-			families: []string{"mistral-large-", "mistral-medium-"}},
+			families: []string{"mistral-large-", "mistral-medium-"}, many: true},
 		{name: "xai", keys: []string{"XAI_API_KEY"}, base: "XAI_BASE_URL", families: []string{"grok-"}},
-		{name: "groq", keys: []string{"GROQ_API_KEY"}, base: "GROQ_BASE_URL"},
-		{name: "together", keys: []string{"TOGETHER_API_KEY"}, base: "TOGETHER_BASE_URL"},
-		{name: "openrouter", keys: []string{"OPENROUTER_API_KEY"}, base: "OPENROUTER_BASE_URL"},
-		{name: azureProvider, keys: []string{"AZURE_OPENAI_API_KEY"}, base: "AZURE_OPENAI_ENDPOINT"},
+		{name: "groq", keys: []string{"GROQ_API_KEY"}, base: "GROQ_BASE_URL", many: true},
+		{name: "together", keys: []string{"TOGETHER_API_KEY"}, base: "TOGETHER_BASE_URL", many: true},
+		{name: "openrouter", keys: []string{"OPENROUTER_API_KEY"}, base: "OPENROUTER_BASE_URL", many: true},
+		{name: azureProvider, keys: []string{"AZURE_OPENAI_API_KEY"}, base: "AZURE_OPENAI_ENDPOINT", many: true},
 		{name: ollamaProvider, keys: []string{"OLLAMA_API_KEY"}, base: "OLLAMA_HOST", local: true},
 		{name: "lmstudio", keys: []string{"LM_API_TOKEN"}, base: "LMSTUDIO_BASE_URL", local: true},
 		{name: "llamacpp", keys: []string{"LLAMA_API_KEY"}, base: "LLAMACPP_BASE_URL", local: true},

@@ -58,8 +58,8 @@ func resolve(ctx context.Context, getenv func(string) string, name string) (targ
 		return target{}, err
 	}
 	if name != "" && (found == nil || local(found) && !found.Listed()) {
-		if p, ok := onlyKey(getenv); ok {
-			return resolveAt(ctx, getenv, p, name)
+		if list := mayServe(getenv); len(list) == 1 {
+			return resolveAt(ctx, getenv, list[0], name)
 		}
 		if _, ok := familyOf(name); ok {
 			return target{}, nowhere(getenv, name)
@@ -174,18 +174,10 @@ func hostedWithKey(getenv func(string) string) (list []provider) {
 	return list
 }
 
-// onlyKey returns the one hosted provider whose key is set, if it is one.
-func onlyKey(getenv func(string) string) (provider, bool) {
-	list := hostedWithKey(getenv)
-	if len(list) != 1 || familyIsAnothers(list[0]) {
-		return provider{}, false
-	}
-	return list[0], true
+// mayServe are the hosted providers whose key is set and that may have a model of any name.
+func mayServe(getenv func(string) string) []provider {
+	return slices.DeleteFunc(hostedWithKey(getenv), func(p provider) bool { return !p.many })
 }
-
-// familyIsAnothers reports whether a provider serves its own families alone, so that another name can't be one of its
-// models.
-func familyIsAnothers(p provider) bool { return p.name == anthropicProvider || p.name == "gemini" }
 
 // fromKeys returns the default model of the first hosted provider whose key is set and that has one, else the stand-in.
 func fromKeys(ctx context.Context, getenv func(string) string) (target, error) {
@@ -208,7 +200,7 @@ func nowhere(getenv func(string) string, name string) error {
 		return memgpt.Errorf(memgpt.CodeModelAuth, "model %q is one of %s, whose key is missing: set %s", name, p.name, p.keys[0])
 	}
 	var keyed, all []string
-	for _, p := range hostedWithKey(getenv) {
+	for _, p := range mayServe(getenv) {
 		keyed = append(keyed, p.name+":"+name)
 	}
 	for _, p := range providers() {
