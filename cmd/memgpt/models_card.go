@@ -10,23 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt/config"
+	"memgpt"
 	"memgpt/eval/card"
 	"memgpt/model/offline"
 	"memgpt/model/openai"
+	"memgpt/model/retry"
 )
 
 // cardFlags are the flags of models test.
 type cardFlags struct {
 	time        time.Duration
 	all, asJSON bool
-}
-
-// modelsCardParent holds the commands about models.
-func (a *app) modelsCardParent() *cobra.Command {
-	cmd := &cobra.Command{Use: "models", Short: "find out about models"}
-	cmd.AddCommand(a.modelsTestCommand())
-	return cmd
 }
 
 func (a *app) modelsTestCommand() *cobra.Command {
@@ -43,8 +37,8 @@ func (a *app) modelsTestCommand() *cobra.Command {
 			"Without MODEL it is the configured model. It costs about 40 short requests, more with helps. A slow model gets a\n" +
 			"partial card; --time allows for more.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if a.cfg, err = config.Read(a.getenv); err != nil {
+			defer a.close()
+			if err := a.configure(); err != nil {
 				return err
 			}
 			if len(args) > 0 {
@@ -92,35 +86,51 @@ func (a *app) testModel(ctx context.Context, f cardFlags) (err error) {
 	return made.WriteText(a.out)
 }
 
-// cardModel opens the model that the settings name, bare, and where its server is known, the same at a temperature of 0
-// and the server's own count.
+// cardModel opens the model that the settings name, bare: how functions are called is what is tested. Where its protocol is
+// OpenAI's it adds the same model at a temperature of 0, and the server's own count.
 func (a *app) cardModel(ctx context.Context) (cfg card.Config, err error) {
-	if cfg.Model, err = a.pickModel(ctx); err != nil {
+	if a.models, err = a.newModels(nil); err != nil {
 		return cfg, err
 	}
 	cfg.Window = a.cfg.Window
-	if _, ok, err := offline.Parse(a.cfg.Model); ok || err != nil || cfg.Model.Capabilities().StandIn {
+	if slips, ok, err := offline.Parse(a.cfg.Model); ok || err != nil {
+		if err == nil {
+			cfg.Model, err = offline.New(slips)
+		}
 		return cfg, err
 	}
-	found, err := openai.Discover(ctx, openai.DiscoverConfig{Env: a.getenv, Model: a.cfg.Model})
-	if err != nil || found == nil {
-		return cfg, err
-	}
-	base := found.Config()
-	counting, err := openai.New(base)
+	t, err := resolve(ctx, a.getenv, a.cfg.Model)
 	if err != nil {
 		return cfg, err
 	}
-	base.Extra = map[string]json.RawMessage{"temperature": json.RawMessage("0")}
-	steady, err := openai.New(base)
+	if t.note != "" {
+		a.say("%s: %s", t.place(), t.note)
+	}
+	if t.provider == offlineProvider {
+		cfg.Model, err = offline.New(offline.Config{})
+		return cfg, err
+	}
+	w, err := a.models.wired(&t)
 	if err != nil {
 		return cfg, err
 	}
-	base.NoStream = true
-	whole, err := openai.New(base)
-	if err != nil {
+	own := &verdicts{place: w.place(&t), say: a.say, known: map[string]string{}}
+	if note := w.meet(ctx, own); note != "" {
+		a.say("%s: %s", t.place(), note)
+	}
+	cfg.Model, err = retry.New(retry.Config{Model: w.Model, Breaker: a.models.breaker(&t), Retry: a.models.tellRetry})
+	if err != nil || w.openai == nil {
 		return cfg, err
 	}
-	cfg.Steady, cfg.Whole, cfg.Count = steady, whole, counting.Count
-	return cfg, nil
+	cfg.Count = w.openai.Count
+	if cfg.Steady, err = a.steadyModel(&t, false); err == nil {
+		cfg.Whole, err = a.steadyModel(&t, true)
+	}
+	return cfg, err
+}
+
+// steadyModel opens a target at a temperature of 0, where whole is set with replies in one piece on the wire too.
+func (a *app) steadyModel(t *target, whole bool) (memgpt.Model, error) {
+	return openai.New(openai.Config{BaseURL: t.base, APIKey: t.key, Model: t.model, Provider: t.provider, API: a.cfg.API, NoStream: whole,
+		Extra: map[string]json.RawMessage{"temperature": json.RawMessage("0")}})
 }
