@@ -20,6 +20,7 @@ const (
 	CodeNewer     Code = "newer"      // the store was written by a newer version
 	CodeBusy      Code = "busy"       // the store is locked by someone else
 	CodeClosed    Code = "closed"     // used after Close
+	CodeBudget    Code = "budget"     // a budget is spent
 	CodeCancelled Code = "cancelled"  // cause of a context that ended because somebody cancelled the turn
 	CodeReplaced  Code = "replaced"   // cause of a context that ended because a later event takes the turn's place
 
