@@ -204,6 +204,8 @@ func TestMeter(t *testing.T) {
 		{"no usage was told", "p", "m", "m", memgpt.Usage{}, 300_000, -1},
 		{"local", ProviderLocal, "x", "/models/x.gguf", used, 0, 0},
 		{"local without usage", ProviderLocal, "x", "", memgpt.Usage{}, 0, 0},
+		{"a provider that will tell", tellsItself, "none", "none", own, 0, 77},
+		{"a provider that did not tell", tellsItself, "none", "none", used, 0, -1},
 		{"the provider told the cost", "p", "m", "m", own, 300_000, 77},
 	} {
 		inner := &answering{reply: &memgpt.Response{Model: c.answered, Usage: c.usage}}

@@ -17,6 +17,10 @@ type Model struct {
 // Meter returns a model that reports what calls of m at a provider cost (ProviderLocal: nothing).
 func Meter(m memgpt.Model, t *Table, provider string) *Model { return &Model{m, t, provider} }
 
+// tellsItself is a provider that says what each call cost (OpenRouter, docs on usage accounting), so that a model of unknown
+// price has a known cost once it has answered.
+const tellsItself = "openrouter"
+
 // Capabilities implements memgpt.Model.
 func (m *Model) Capabilities() memgpt.Capabilities { return m.inner.Capabilities() }
 
@@ -28,7 +32,10 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 		name = m.inner.Capabilities().Name
 	}
 	if meter != nil {
-		if err := meter.Afford(ctx, func(u memgpt.Usage) (int64, bool) { return m.nano(u, name) }); err != nil {
+		if err := meter.Afford(ctx, func(u memgpt.Usage) (int64, bool) {
+			nano, known := m.nano(u, name)
+			return nano, known || m.provider == tellsItself
+		}); err != nil {
 			return nil, err
 		}
 	}

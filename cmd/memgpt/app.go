@@ -27,6 +27,7 @@ type app struct {
 	agentName  string
 	threadName string
 	prefetch   prefetchMode
+	showCost   bool
 
 	cfg       config.Config
 	store     *sqlite.Store
@@ -67,7 +68,14 @@ func (a *app) start(ctx context.Context) error {
 	if a.model, err = a.pickModel(ctx); err != nil {
 		return err
 	}
-	if a.kernel, err = newKernel(a.store, a.search, a.model, a.cfg.Window, newID); err != nil {
+	cfg, err := kernelConfig(a.store, a.search, a.model, a.cfg.Window, newID)
+	if err != nil {
+		return err
+	}
+	if cfg.Budget, err = a.budgetOfAll(); err != nil {
+		return err
+	}
+	if a.kernel, err = kernel.New(cfg); err != nil {
 		return err
 	}
 	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
@@ -76,15 +84,20 @@ func (a *app) start(ctx context.Context) error {
 }
 
 func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
-	count, err := token.New(token.Config{})
+	cfg, err := kernelConfig(s, search, m, window, newID)
 	if err != nil {
 		return nil, err
 	}
-	return kernel.New(kernel.Config{
+	return kernel.New(cfg)
+}
+
+func kernelConfig(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (kernel.Config, error) {
+	count, err := token.New(token.Config{})
+	return kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
 		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
 		System: memtool.System, Normalize: retrieve.SameKey,
-	})
+	}, err
 }
 
 // persona is what a new agent is at first; it may rewrite it.

@@ -70,7 +70,7 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	a := &app{streams: s, getenv: getenv}
 	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
-		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.benchCommand(),
+		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.costCommand(), a.benchCommand(),
 		a.evalCommand())
 	explainUse(root)
 	return root

@@ -16,7 +16,7 @@ func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
 	if slips, ok, err := offline.Parse(a.cfg.Model); err != nil {
 		return nil, err
 	} else if ok {
-		return offline.New(slips)
+		return a.standIn(slips)
 	}
 	found, err := openai.Discover(ctx, openai.DiscoverConfig{Env: a.getenv, Model: a.cfg.Model})
 	if err != nil {
@@ -27,12 +27,16 @@ func (a *app) pickModel(ctx context.Context) (memgpt.Model, error) {
 			return nil, fmt.Errorf("MEMGPT_MODEL is %q, but no endpoint is set and no local server was found;"+
 				" set OPENAI_BASE_URL (and OPENAI_API_KEY), or start Ollama, LM Studio or llama.cpp", a.cfg.Model)
 		}
-		return offline.New(offline.Config{})
+		return a.standIn(offline.Config{})
 	}
 	if found.Note != "" {
 		a.say("%s: %s", found.BaseURL, found.Note)
 	}
-	m, err := openai.New(found.Config())
+	bare, err := openai.New(found.Config())
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.metered(bare, found.BaseURL)
 	if err != nil {
 		return nil, err
 	}
