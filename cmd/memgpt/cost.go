@@ -166,7 +166,7 @@ func costText(u memgpt.Usage) string {
 	case u.Priced == 0:
 		return "unknown"
 	}
-	return fmt.Sprintf("%s and %d calls of unknown cost", store.FormatMoney(u.Nano), u.Calls-u.Priced)
+	return fmt.Sprintf("%s and %s of unknown cost", store.FormatMoney(u.Nano), plural(u.Calls-u.Priced, "call"))
 }
 
 func (a *app) costCommand() *cobra.Command {
