@@ -10,6 +10,7 @@ import (
 
 	"memgpt"
 	"memgpt/cost"
+	"memgpt/model/retry"
 	"memgpt/model/script"
 	"memgpt/store"
 	"memgpt/store/sqlite"
@@ -324,6 +325,54 @@ func TestBudgetStopsBetweenSteps(t *testing.T) {
 	e.setBudget(memgpt.Budget{Nano: 3 * aCent})
 	if _, turn := e.say("go on"); turn.Steps != 1 || e.block("human") != "fact 0;\nfact 1;\nfact 2;" {
 		t.Errorf("with more of it: %+v", turn)
+	}
+}
+
+// TestBudgetBoundsRepliesThrownAway: what the turn used since its last commit counts.
+func TestBudgetBoundsRepliesThrownAway(t *testing.T) {
+	m := endless(func(int, *memgpt.Request) script.Reply { return script.Text("") })
+	for name, set := range map[string]func(*env){
+		"of the agent": func(e *env) { e.setBudget(memgpt.Budget{Nano: 2 * aCent}) },
+		"of all":       func(e *env) { e.reconfigure(func() { e.config.Budget = memgpt.Budget{NanoTotal: 2 * aCent} }) },
+	} {
+		e := newEnv(t, meteredScript(t, m), options{})
+		set(e)
+		_, turn := e.say("hello")
+		if e.holdsBudgetStop(turn, "$0.02 used"); turn.Usage.Calls != 2 || e.spentOn("").Calls != 2 {
+			t.Errorf("%s: %+v", name, turn.Usage)
+		}
+	}
+}
+
+// silentOnce answers its first call with nothing that was paid for, as a provider's adapter tells it.
+type silentOnce struct {
+	memgpt.Model
+	calls int
+}
+
+func (m *silentOnce) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
+	resp, err := m.Model.Generate(ctx, req, stream)
+	if m.calls++; m.calls == 1 {
+		return &memgpt.Response{Usage: resp.Usage}, memgpt.Errorf(memgpt.CodeModelEmpty, "an answer without content")
+	}
+	return resp, err
+}
+
+// TestRetriesAreCounted: who asks again beneath the kernel does so at the kernel's cost, and within its budget.
+func TestRetriesAreCounted(t *testing.T) {
+	for most, calls := range map[int64]int{0: 2, 5 * aCent: 2, aCent: 1} {
+		inner := &silentOnce{Model: endless(saysOK)}
+		m, err := retry.New(retry.Config{Model: meteredScript(t, inner), Sleep: func(context.Context, time.Duration) error { return nil }})
+		must(t, err)
+		e := newEnv(t, m, options{})
+		e.setBudget(memgpt.Budget{Nano: most})
+		said, turn := e.say("hello")
+		if turn.Usage.Calls != calls || turn.Usage.Nano != int64(calls)*aCent || e.spentOn("") != turn.Usage || inner.calls != calls || (len(said) == 1) != (calls == 2) {
+			t.Errorf("budget %d: said %q, %+v, %d calls", most, said, turn, inner.calls)
+		}
+		if calls == 1 {
+			e.holdsBudgetStop(turn, "is spent")
+		}
 	}
 }
 
