@@ -132,7 +132,7 @@ func TestAgentsCommand(t *testing.T) {
 	if r := good(t, home, "", "agents"); !strings.Contains(r.out, "default") || !strings.Contains(r.out, "prefetch=on window=4096") {
 		t.Errorf("%+v", r)
 	}
-	if r := good(t, home, "", "agents", "show", "default"); !strings.Contains(r.out, "page_size        (5)") {
+	if r := good(t, home, "", "agents", "show", "default"); !strings.Contains(strings.Join(strings.Fields(r.out), " "), " page_size (5) ") {
 		t.Errorf("%+v", r)
 	}
 }
