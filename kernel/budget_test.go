@@ -227,7 +227,7 @@ func TestBudgets(t *testing.T) {
 		words []string
 	}{
 		{"money a day", own(memgpt.Budget{Nano: 2*aCent + 1}), 3, 24 * time.Hour,
-			[]string{"the budget of $0.02 a day of agent default is spent: $0.03 used", "it frees at 2026-04-07T00:00:00+02:00"}},
+			[]string{"the budget of $0.02 a day of agent default is spent: $0.03 used", "it frees at 2026-04-08T00:00:00+12:00"}},
 		{"money spent to the last", own(memgpt.Budget{Nano: 3 * aCent}), 3, 24 * time.Hour, []string{"of agent default is spent: $0.03 used", "raise it"}},
 		{"tokens a day", own(memgpt.Budget{Tokens: 6500}), 3, 24 * time.Hour, []string{"6500 tokens a day of agent default would be passed: 6300 tokens used"}},
 		{"money in all", own(memgpt.Budget{NanoTotal: 2 * aCent}), 2, 0, []string{"$0.02 in all of agent default is spent", "raise it to go on"}},
@@ -242,7 +242,7 @@ func TestBudgets(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := endless(saysOK)
-			e := newEnv(t, meteredScript(t, m), options{zone: "Europe/Paris"})
+			e := newEnv(t, meteredScript(t, m), options{zone: "Pacific/Auckland"}) // where it is tomorrow
 			c.set(e)
 			for i := range c.calls {
 				if said, turn := e.say(fmt.Sprint("hello ", i)); len(said) != 1 || !turn.Stop.Good() {
