@@ -3,6 +3,7 @@ package memgpt
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -48,10 +49,10 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Err == nil, strings.Contains(e.Text, e.Err.Error()): // it says so in its own words
 		return e.Text
-	}
-	if e.Text == "" {
+	case e.Text == "":
 		return e.Err.Error()
 	}
 	return e.Text + ": " + e.Err.Error()

@@ -24,23 +24,22 @@ import (
 	"memgpt/store"
 )
 
-// metered returns a model that says what its calls cost, by the prices of the provider behind a base URL; "" is this
-// machine.
-func (a *app) metered(m memgpt.Model, baseURL string) (memgpt.Model, error) {
-	table, err := a.prices()
-	if err != nil {
-		return nil, err
+// metered returns a model that says what its calls cost, by the prices of its provider.
+func (s *modelSet) metered(m memgpt.Model, t *target) memgpt.Model {
+	provider := providerAt(t.base)
+	if own, ok := providerNamed(t.provider); provider == "" && ok && (own.local || own.name == ollamaProvider) {
+		provider = cost.ProviderLocal // on another machine of the user's own
 	}
-	return cost.Meter(m, table, providerAt(baseURL)), nil
+	return cost.Meter(m, s.prices, provider)
 }
 
 // standIn returns the stand-in, which costs nothing.
-func (a *app) standIn(slips offline.Config) (memgpt.Model, error) {
+func (s *modelSet) standIn(slips offline.Config) (memgpt.Model, error) {
 	m, err := offline.New(slips)
 	if err != nil {
 		return nil, err
 	}
-	return a.metered(m, "")
+	return cost.Meter(m, s.prices, cost.ProviderLocal), nil
 }
 
 // prices returns the built-in prices, behind those of the user's own file.
@@ -62,15 +61,15 @@ func (a *app) prices() (*cost.Table, error) {
 // providerAt names the provider behind a base URL as the table of prices does; "" where it isn't known.
 func providerAt(baseURL string) string {
 	u, err := url.Parse(baseURL)
-	if baseURL == "" {
-		return cost.ProviderLocal
-	}
 	if err != nil {
 		return ""
 	}
 	host := strings.ToLower(u.Hostname())
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
 		return cost.ProviderLocal
+	}
+	if host == "api.anthropic.com" {
+		return anthropicProvider
 	}
 	for _, name := range openai.Providers() {
 		p, _ := openai.ProfileOf(name)

@@ -132,11 +132,43 @@ func TestBadBudgetsAndPrices(t *testing.T) {
 }
 
 func TestProviderAt(t *testing.T) {
-	for base, want := range map[string]string{"": cost.ProviderLocal, "http://127.0.0.1:11434/v1": cost.ProviderLocal, "http://localhost:8080/v1": cost.ProviderLocal,
-		"http://[::1]:1/v1": cost.ProviderLocal, "https://api.openai.com/v1": "openai", "https://api.x.ai/v1": "xai", "https://API.together.xyz/v1": "together",
+	for base, want := range map[string]string{"": "", "http://127.0.0.1:11434/v1": cost.ProviderLocal, "http://localhost:8080/v1": cost.ProviderLocal,
+		"http://[::1]:1/v1": cost.ProviderLocal, "https://api.openai.com/v1": "openai", "https://api.anthropic.com": "anthropic", "https://ollama.com": "ollama", "https://api.x.ai/v1": "xai", "https://API.together.xyz/v1": "together",
 		"https://my.openai.azure.com/openai": "azure", "http://192.168.1.7:8000/v1": "", "https://evilapi.openai.com.example/v1": "", "https://notopenrouter.ai": "", "::": ""} {
 		if got := providerAt(base); got != want {
 			t.Errorf("%s: %q, want %q", base, got, want)
+		}
+	}
+}
+
+// TestProvidersAreMetered: a call's cost is that at the provider that a name leads to, and unknown at an address that
+// nobody knows.
+func TestProvidersAreMetered(t *testing.T) {
+	table, err := cost.Builtin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &modelSet{prices: table}
+	for _, c := range []struct {
+		target target
+		want   string
+	}{
+		{target{provider: "openai", base: "https://api.openai.com/v1", model: "gpt-4o-mini"}, "$0.00075"},
+		{target{provider: "openai", base: "https://gateway.example/v1", model: "gpt-4o-mini"}, "unknown"},
+		{target{provider: anthropicProvider, base: "https://api.anthropic.com", model: "claude-haiku-4-5"}, "$0.006"},
+		{target{provider: ollamaProvider, base: "http://192.168.1.7:11434", model: "llama3.2"}, "$0.00"},
+		{target{provider: ollamaProvider, base: "https://ollama.com", model: "llama3.2"}, "unknown"},
+		{target{provider: "llamacpp", base: "http://192.168.1.7:8080/v1", model: "x.gguf"}, "$0.00"},
+		{target{base: "http://127.0.0.1:8080/v1", model: "x.gguf"}, "$0.00"},
+		{target{base: "http://192.168.1.7:8080/v1", model: "x.gguf"}, "unknown"},
+	} {
+		m := script.New(script.Config{Replies: []script.Reply{script.Text("x").Using(memgpt.Usage{Input: 1000, Output: 1000})}, Capabilities: memgpt.Capabilities{Name: c.target.model}})
+		resp, err := s.metered(m, &c.target).Generate(t.Context(), &memgpt.Request{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := costText(resp.Usage); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.target, got, c.want)
 		}
 	}
 }
