@@ -21,6 +21,7 @@ const (
 	CodeNewer     Code = "newer"      // the store was written by a newer version
 	CodeBusy      Code = "busy"       // the store is locked by someone else
 	CodeClosed    Code = "closed"     // used after Close
+	CodeBudget    Code = "budget"     // a budget is spent
 	CodeCancelled Code = "cancelled"  // cause of a context that ended because somebody cancelled the turn
 	CodeReplaced  Code = "replaced"   // cause of a context that ended because a later event takes the turn's place
 
@@ -48,17 +49,13 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	if e.Err == nil {
-		return e.Text
-	}
-	under := e.Err.Error()
 	switch {
-	case e.Text == "":
-		return under
-	case strings.Contains(e.Text, under): // it says so in its own words
+	case e.Err == nil, strings.Contains(e.Text, e.Err.Error()): // it says so in its own words
 		return e.Text
+	case e.Text == "":
+		return e.Err.Error()
 	}
-	return e.Text + ": " + under
+	return e.Text + ": " + e.Err.Error()
 }
 
 // Unwrap returns the error beneath.

@@ -24,6 +24,7 @@ type Agent struct {
 	Policy    Policy        // thresholds; zero values mean the defaults
 	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
 	Prefetch  Prefetch      // the zero value is off
+	Budget    Budget        // the zero value is none
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -65,6 +66,9 @@ const (
 	PrefetchOn   PrefetchMode = "on"
 	PrefetchAuto PrefetchMode = "auto" // on for models whose record shows that they search too little
 )
+
+// Budget bounds what model calls may use; zeros are no bounds. A day is one of the agent's zone.
+type Budget struct{ Tokens, TokensTotal, Nano, NanoTotal int64 } // tokens a day and in all, nano-dollars a day and in all
 
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
 type Thread struct {
@@ -301,6 +305,7 @@ const (
 	StopTruncated   StopReason = "truncated"     // the model's replies were cut off repeatedly
 	StopEmpty       StopReason = "empty_reply"   // the model answered nothing repeatedly
 	StopModel       StopReason = "model_error"
+	StopBudget      StopReason = "budget"  // a budget is spent; Turn.Error says which
 	StopSteered     StopReason = "steered" // another turn, which ran, took the event in: see Turn.Into
 	StopCancelled   StopReason = "cancelled"
 	StopReplaced    StopReason = "replaced"    // a later event took its place
@@ -312,18 +317,22 @@ func (r StopReason) Good() bool {
 	return r == StopEnd || r == StopYield || r == StopSilent || r == StopMonologue || r == StopSteered
 }
 
-// Usage counts tokens as the provider reported them.
+// Usage counts tokens as the provider reported them, and what they cost where that is known: for Priced of Calls.
 type Usage struct {
-	Input     int `json:"input"`  // tokens of requests, cached ones included
-	Cached    int `json:"cached"` // tokens of Input that came from the provider's cache
-	Output    int `json:"output"` // tokens of replies, reasoning included
-	Reasoning int `json:"reasoning"`
-	Calls     int `json:"calls"` // model calls
+	Input     int   `json:"input"`             // tokens of requests, cached and written ones included
+	Cached    int   `json:"cached"`            // tokens of Input that came from the provider's cache
+	Written   int   `json:"written,omitempty"` // tokens of Input that were put into it
+	Output    int   `json:"output"`            // tokens of replies, reasoning included
+	Reasoning int   `json:"reasoning"`
+	Calls     int   `json:"calls"`                  // model calls
+	Priced    int   `json:"priced,omitempty"`       // calls whose cost is in Nano
+	Nano      int64 `json:"nano_dollars,omitempty"` // cost
 }
 
 // Add returns the sum of two usages.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Output + v.Output, u.Reasoning + v.Reasoning, u.Calls + v.Calls}
+	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Written + v.Written, u.Output + v.Output, u.Reasoning + v.Reasoning,
+		u.Calls + v.Calls, u.Priced + v.Priced, u.Nano + v.Nano}
 }
 
 // Lease is the right to run one conversation. Number grows with each taking; the newest alone may commit.

@@ -54,9 +54,16 @@ type Request struct {
 	// Schema is the JSON schema, of type object, that the reply's text must fit; nil is free text. A provider that can't
 	// hold a reply to it refuses the request (CodeModelRequest) or, see Capabilities.Schema, ignores it.
 	Schema json.RawMessage
+	Meter  Meter // watches what calls cost; nil is nobody
 
 	// Again, where set, makes Messages once more, so that a model may let go of them while it waits for an answer.
 	Again func() []Message
+}
+
+// Meter is asked before each call that a request leads to, and told of the usage of each reply, used or thrown away.
+type Meter interface {
+	Afford(ctx context.Context, price func(Usage) (nano int64, known bool)) error // CodeBudget refuses the call
+	Spent(model string, u Usage)                                                  // Calls is 1
 }
 
 // Release lets go of the messages where they can be made again.

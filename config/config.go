@@ -26,7 +26,12 @@ type Config struct {
 	Embedder  string         // what makes vectors of texts: builtin (also ""), none, a folder or a base URL (MEMGPT_EMBEDDER)
 	BaseURL   string         // OPENAI_BASE_URL
 	APIKey    string         // OPENAI_API_KEY
+	Prices    string         // file with prices of one's own (MEMGPT_PRICES)
 	Zone      string         // IANA name of the machine's time zone; "" when unknown
+
+	// Budgets of all agents together: dollars and tokens, a day and in all (MEMGPT_BUDGET, MEMGPT_BUDGET_TOTAL,
+	// MEMGPT_BUDGET_TOKENS, MEMGPT_BUDGET_TOKENS_TOTAL), as they are written; "" is no bound.
+	Budget, BudgetTotal, BudgetTokens, BudgetTokensTotal string
 }
 
 // Timeouts bound one call of a model. 0 leaves a bound to its default.
@@ -43,7 +48,9 @@ func Read(getenv func(string) string) (Config, error) {
 		Home: getenv("MEMGPT_HOME"), Model: strings.TrimSpace(getenv("MEMGPT_MODEL")),
 		Embedder: strings.TrimSpace(getenv("MEMGPT_EMBEDDER")),
 		BaseURL:  strings.TrimSpace(getenv("OPENAI_BASE_URL")), APIKey: strings.TrimSpace(getenv("OPENAI_API_KEY")),
-		Zone: zone(getenv),
+		Zone: zone(getenv), Prices: strings.TrimSpace(getenv("MEMGPT_PRICES")),
+		Budget: getenv("MEMGPT_BUDGET"), BudgetTotal: getenv("MEMGPT_BUDGET_TOTAL"),
+		BudgetTokens: getenv("MEMGPT_BUDGET_TOKENS"), BudgetTokensTotal: getenv("MEMGPT_BUDGET_TOKENS_TOTAL"),
 	}
 	var err error
 	if c.Home == "" {

@@ -21,13 +21,14 @@ func env(pairs ...string) func(string) string {
 
 func TestRead(t *testing.T) {
 	got, err := Read(env("MEMGPT_HOME", "h", "MEMGPT_MODEL", " offline ", "MEMGPT_WINDOW", "4096", "MEMGPT_HEARTBEAT", "90s",
-		"OPENAI_BASE_URL", "http://localhost:1/v1", "OPENAI_API_KEY", "k", "TZ", "Asia/Shanghai"))
+		"OPENAI_BASE_URL", "http://localhost:1/v1", "OPENAI_API_KEY", "k", "TZ", "Asia/Shanghai",
+		"MEMGPT_PRICES", "p.json", "MEMGPT_BUDGET", "1", "MEMGPT_BUDGET_TOTAL", "2", "MEMGPT_BUDGET_TOKENS", "3", "MEMGPT_BUDGET_TOKENS_TOTAL", "4"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	every := 90 * time.Second
 	want := Config{Home: "h", Model: "offline", Window: 4096, Heartbeat: &every, BaseURL: "http://localhost:1/v1",
-		APIKey: "k", Zone: "Asia/Shanghai"}
+		APIKey: "k", Zone: "Asia/Shanghai", Prices: "p.json", Budget: "1", BudgetTotal: "2", BudgetTokens: "3", BudgetTokensTotal: "4"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

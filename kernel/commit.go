@@ -58,7 +58,8 @@ func (r *run) build() *store.Commit {
 	lease := r.w.Lease
 	lease.Until = now.Add(r.w.TTL)
 	c := &store.Commit{Now: now, Lease: &lease, Threads: []memgpt.Thread{r.st.Thread}, Entries: r.pend.entries,
-		Edits: r.pend.edits, Passages: r.pend.passages, Docs: r.docs(), DeadDocs: r.pend.dead}
+		Edits: r.pend.edits, Passages: r.pend.passages, Docs: r.docs(), DeadDocs: r.pend.dead,
+		Spending: r.spent}
 	for _, b := range r.st.Blocks {
 		if changed, ok := r.pend.blocks[b.ID]; ok {
 			c.Blocks = append(c.Blocks, changed)
@@ -103,6 +104,7 @@ func (r *run) see(e *memgpt.Event, now time.Time) {
 // committed takes over what a commit made durable and tells of it.
 func (r *run) committed(c *store.Commit) {
 	r.st.Thread.Version++
+	r.spent = nil
 	for i := range r.st.Blocks {
 		if _, ok := r.pend.blocks[r.st.Blocks[i].ID]; ok {
 			r.st.Blocks[i].Version++
@@ -242,7 +244,7 @@ func (r *run) more() bool {
 // settle flushes after the end of the turn where that is due: the answer is out, nobody waits for the summary. What goes
 // wrong here does not spoil the turn.
 func (r *run) settle(ctx context.Context) error {
-	if r.flushLater() {
+	if r.flushLater() && r.afford(ctx, nextCall{}) == nil {
 		r.segment = nil
 		if err := r.flush(ctx); err != nil {
 			r.emit(memgpt.Warned{Code: "flush_failed", Text: "the queue could not be flushed after the turn: " + err.Error()})
@@ -268,10 +270,14 @@ func (r *run) close(ctx context.Context, notice string) error {
 	r.begin()
 	r.calls, r.segment, r.text = nil, nil, ""
 	r.answerOpenCalls()
-	if !r.takenIn() {
-		r.append(r.entryOf(&r.w.Event))
+	begun := r.takenIn()
+	// Beats that no budget is there for leave nothing in the queue, which they would fill while nobody may answer.
+	if begun || r.turn.Stop != memgpt.StopBudget || r.w.Event.Type != memgpt.EventTimer {
+		if !begun {
+			r.append(r.entryOf(&r.w.Event))
+		}
+		r.append(r.notice(notice))
 	}
-	r.append(r.notice(notice))
 	r.done = true
 	if err := r.commit(ctx, func() { r.done = true }); err != nil {
 		return err

@@ -29,7 +29,7 @@ func crashModel() *script.Model {
 			edit := script.Call("core_memory_append", "label", "human", "content", "fact "+n+";", "request_heartbeat", true)
 			ring := script.Call("ring", "n", n, "request_heartbeat", true)
 			pad := script.Call("archival_memory_insert", "content", "note "+n, "request_heartbeat", true)
-			said := script.Say("done " + n + strings.Repeat(" padding words", 40))
+			said := script.Say("done " + n + strings.Repeat(" padding words", 40)).Using(memgpt.Usage{Output: 7})
 			switch {
 			case calls > 0 && results > 0:
 				return said
@@ -175,6 +175,15 @@ func (e *env) checkCrash(at int64, rung map[string]int) {
 		if n := strings.Count(e.block("human"), fmt.Sprintf("fact %d;", i)); n != 1 && !e.interrupted(log, i) || n > 1 {
 			t.Fatalf("at %d: fact %d was written %d times: %q", at, i, n, e.block("human"))
 		}
+	}
+	turns, err := e.base.Turns(t.Context(), "", e.thread, 0)
+	must(t, err)
+	var used memgpt.Usage
+	for _, turn := range turns {
+		used = used.Add(turn.Usage)
+	}
+	if sum := e.spentOn(""); used.Calls < len(crashTurns) || sum != used {
+		t.Fatalf("at %d: the turns used %+v, and the sums have %+v", at, used, sum)
 	}
 	for n, times := range rung {
 		if times > 1 {

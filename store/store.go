@@ -62,6 +62,9 @@ type Store interface {
 	// Sizes counts the agent's tiers.
 	Sizes(ctx context.Context, tenant, agent string) (Sizes, error)
 
+	// Spending returns what model calls used, by day, agent and model.
+	Spending(ctx context.Context, q SpendingRange) ([]Spending, error)
+
 	// Record returns a resource of an adapter; Records all of a kind, by ID.
 	Record(ctx context.Context, tenant, kind, id string) (Record, error)
 	Records(ctx context.Context, tenant, kind string) ([]Record, error)
@@ -276,6 +279,7 @@ type Commit struct {
 	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
 	Consume  []string       // IDs of events that are done with
 	Turns    []memgpt.Turn  // inserted, or replaced by ID
+	Spending []Spending // added to what is there
 	Records  []Record
 	Drop     []Record // deleted
 }

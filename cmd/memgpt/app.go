@@ -29,6 +29,7 @@ type app struct {
 	threadName string
 	modelFlag  string
 	prefetch   prefetchMode
+	showCost   bool
 
 	cfg       config.Config
 	store     *sqlite.Store
@@ -89,7 +90,11 @@ func (a *app) start(ctx context.Context) error {
 	if err = a.pickModel(ctx, agent); err != nil {
 		return err
 	}
-	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.models.count, a.cfg.Window, newID); err != nil {
+	budget, err := a.budgetOfAll()
+	if err != nil {
+		return err
+	}
+	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.models.count, a.cfg.Window, budget, newID); err != nil {
 		return err
 	}
 	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
@@ -103,13 +108,13 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	if err != nil {
 		return nil, err
 	}
-	return kernelOf(s, search, func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, count, window, newID)
+	return kernelOf(s, search, func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, count, window, memgpt.Budget{}, newID)
 }
 
 func kernelOf(s store.Store, search tool.Searcher, model func(memgpt.Agent) (memgpt.Model, error), count *token.Counter, window int,
-	newID func(string) string) (*kernel.Kernel, error) {
+	budget memgpt.Budget, newID func(string) string) (*kernel.Kernel, error) {
 	return kernel.New(kernel.Config{
-		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
+		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Budget: budget, NewID: newID,
 		Model: model, System: memtool.System, Normalize: retrieve.SameKey,
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"memgpt"
 	"memgpt/config"
+	"memgpt/cost"
 	"memgpt/model/offline"
 	"memgpt/model/prompted"
 	"memgpt/model/retry"
@@ -25,6 +26,7 @@ type modelSet struct {
 	say     func(format string, args ...any)
 	records retrieve.Records // keeps verdicts; nil keeps them in memory
 	count   *token.Counter
+	prices  *cost.Table
 
 	mu       sync.Mutex
 	opened   map[modelKey]*openedModel
@@ -59,7 +61,11 @@ func (o *openedModel) look(ctx context.Context) {
 // newModels returns what opens the models of the settings.
 func (a *app) newModels(records retrieve.Records) (*modelSet, error) {
 	count, err := token.New(token.Config{})
-	return &modelSet{cfg: a.cfg, getenv: a.getenv, say: a.say, records: records, count: count,
+	if err != nil {
+		return nil, err
+	}
+	prices, err := a.prices()
+	return &modelSet{cfg: a.cfg, getenv: a.getenv, say: a.say, records: records, count: count, prices: prices,
 		opened: map[modelKey]*openedModel{}, breakers: map[string]*retry.Breaker{}}, err
 }
 
@@ -114,7 +120,7 @@ func (s *modelSet) open(ctx context.Context, tenant, name string) (*openedModel,
 func (s *modelSet) fill(ctx context.Context, o *openedModel, key modelKey) error {
 	if slips, ok, err := offline.Parse(key.name); err != nil || ok {
 		if err == nil {
-			o.model, err = offline.New(slips)
+			o.model, err = s.standIn(slips)
 		}
 		return err
 	}
@@ -126,7 +132,7 @@ func (s *modelSet) fill(ctx context.Context, o *openedModel, key modelKey) error
 		if t.note != "" {
 			s.say("%s", t.note)
 		}
-		o.model, err = offline.New(offline.Config{})
+		o.model, err = s.standIn(offline.Config{})
 		return err
 	}
 	first, err := s.calling(ctx, key.tenant, &t, o)
@@ -177,7 +183,7 @@ func (s *modelSet) calling(ctx context.Context, tenant string, t *target, o *ope
 	} else if mode != prompted.Auto {
 		o.about += ", functions " + string(mode)
 	}
-	return prompted.New(prompted.Config{Model: w.counting(s.count), Mode: mode, Verdicts: own})
+	return prompted.New(prompted.Config{Model: s.metered(w.counting(s.count), t), Mode: mode, Verdicts: own})
 }
 
 // fallback opens a model that stands in for others.

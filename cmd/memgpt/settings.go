@@ -34,7 +34,7 @@ const (
 
 // settings are all there are, in the order in which they are shown.
 func settings() []setting {
-	return []setting{
+	return slices.Concat([]setting{
 		wordSetting("prefetch", "off, on or auto: whether the system looks memory up for a message of the user", "off",
 			func(a *memgpt.Agent) *memgpt.PrefetchMode { return &a.Prefetch.Mode },
 			memgpt.PrefetchOff, memgpt.PrefetchOn, memgpt.PrefetchAuto),
@@ -61,7 +61,7 @@ func settings() []setting {
 			func(a *memgpt.Agent) *int { return &a.Policy.MaxRepeats }, 1, mostSteps),
 		textSetting("system", "system instructions in place of the built-in ones", "the built-in ones",
 			func(a *memgpt.Agent) *string { return &a.System }, nil),
-	}
+	}, budgetSettings())
 }
 
 // apply sets what pairs key=value say on a copy of an agent. All that is wrong is said at once.

@@ -255,6 +255,7 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh s
 		return nil, m.refused(resp)
 	}
 	r := newReply(stream, m.cfg.NewID, name, req.MaxTokens)
+	r.costs = m.cfg.profile().TellsCost
 	if sh.responses {
 		r.items = &responseItems{}
 	}

@@ -34,6 +34,7 @@ type Profile struct {
 	Responses     []string    // beginnings of the names of models that speak the Responses API alone
 	Window        []WindowWay // where the size of the window is told, in the order to ask
 	Count         []CountWay  // how the server counts a request's tokens; nil tries them all
+	TellsCost     bool        // tells what a call cost, in dollars, in its usage
 	Cached        string      // place of the cached tokens in the usage; the reader knows all places
 
 	Reasoning     string        // place of a reply's reasoning: a field, or "<think>" in the text; the reader knows all places

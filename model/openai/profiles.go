@@ -38,7 +38,7 @@ var profiles = []Profile{
 		MaxTokens: "max_tokens", Parallel: true,
 		Images: ImagesURL, Sees: append([]string{"claude-", "gemini-", "grok-4"}, openaiSees...),
 		Window: []WindowWay{WindowModels, WindowTable}, Cached: openaiCached,
-		Reasoning: "reasoning_details", ReasoningBack: ReasoningAlways,
+		Reasoning: "reasoning_details", ReasoningBack: ReasoningAlways, TellsCost: true,
 	},
 	{
 		Name: "deepseek", Hosts: []string{"api.deepseek.com"},

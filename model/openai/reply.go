@@ -30,6 +30,7 @@ type reply struct {
 	model, finish        string
 	pieces               int  // pieces that came, empty ones too
 	started, done, whole bool // something was passed on; [DONE] came; it is an answer in one piece
+	costs                bool // the provider tells in dollars what the call cost
 }
 
 func newReply(emit func(memgpt.Delta), newID func() string, model string, maxTokens int) *reply {
@@ -161,7 +162,9 @@ func (r *reply) take(kind string, data []byte) (*fault, error) {
 	}
 	for _, u := range []*usage{c.Usage, c.XGroq.Usage} {
 		if u != nil && u.tokens() != (memgpt.Usage{}) {
-			r.usage = u.tokens()
+			if r.usage = u.tokens(); r.costs {
+				r.usage = u.withCost(r.usage)
+			}
 		}
 	}
 	if c.Choices == nil && r.whole && c.Usage == nil {

@@ -29,6 +29,7 @@ type agentRow struct {
 	Policy    memgpt.Policy   `json:"policy,omitzero"`
 	Heartbeat time.Duration   `json:"heartbeat,omitempty"`
 	Prefetch  memgpt.Prefetch `json:"prefetch,omitzero"`
+	Budget    memgpt.Budget   `json:"budget,omitzero"`
 
 	Created time.Time `json:"created,omitzero"`
 	Version int64     `json:"-"`

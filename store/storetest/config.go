@@ -16,7 +16,8 @@ func fullAgent(e *env) memgpt.Agent {
 	return memgpt.Agent{ID: e.id("agent"), Tenant: "acme", Name: "Ada", System: "be <brief> & kind", Protocol: memgpt.ProtocolNative,
 		Model: "m", Window: 4096, Zone: "Asia/Shanghai", Blocks: []string{"b1", "b2"}, Tools: []string{"web"},
 		Policy:    memgpt.Policy{Alert: 0.6, Flush: 0.9, Target: 0.4, PageSize: 7, MaxSteps: 9, MaxRepeats: 2},
-		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour}, Created: e.now}
+		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
+		Budget: memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4}, Created: e.now}
 }
 
 func testAgents(e *env) {
@@ -197,7 +198,8 @@ func testConflictUndoesAll(e *env) {
 			Passages: []memgpt.Passage{{ID: "p2", Owner: a.ID, Key: "k2", Text: "y", Source: "s"}},
 			Docs:     []store.Doc{{Owner: a.ID, ID: "p2", Kind: memgpt.KindPassage, Length: 1, Terms: []store.TermCount{{Term: "y", N: 1}}}},
 			DeadDocs: []store.DocRef{{Owner: a.ID, ID: "p1"}}, Events: []memgpt.Event{e.event(t, e.now, "more")}, Consume: []string{pending.ID},
-			Turns: []memgpt.Turn{{ID: "turn-1", Agent: a.ID, Thread: t.ID}}, Records: []store.Record{{Kind: "k", ID: "r", Data: json.RawMessage("1")}}}
+			Turns: []memgpt.Turn{{ID: "turn-1", Agent: a.ID, Thread: t.ID}}, Records: []store.Record{{Kind: "k", ID: "r", Data: json.RawMessage("1")}},
+			Spending: []store.Spending{{Agent: a.ID, Day: "2026-03-01", UTC: "2026-03-01", Usage: memgpt.Usage{Calls: 1}}}}
 		change.f(c)
 		e.refuse(c, change.code)
 		e.same("the store after a conflict of "+name, dump(e, a, t), before)
@@ -215,6 +217,7 @@ type state struct {
 	Passages []memgpt.Passage
 	Turns    []memgpt.Turn
 	Records  []store.Record
+	Spending []store.Spending
 	Outside  memgpt.Outside
 	Sizes    store.Sizes
 	Stats    store.Stats
@@ -233,6 +236,7 @@ func dump(e *env, a memgpt.Agent, t memgpt.Thread) state {
 		Passages: must(e.s.Passages(e.ctx, a.Tenant, a.ID, []string{"p1", "p2"}))(e),
 		Turns:    must(e.s.Turns(e.ctx, t.Tenant, t.ID, 0))(e),
 		Records:  must(e.s.Records(e.ctx, a.Tenant, "k"))(e),
+		Spending: must(e.s.Spending(e.ctx, store.SpendingRange{Tenant: a.Tenant}))(e),
 		Outside:  must(e.s.Outside(e.ctx, a.Tenant, a.ID, t.ID))(e),
 		Sizes:    must(e.s.Sizes(e.ctx, a.Tenant, a.ID))(e),
 		Stats:    must(e.s.Stats(e.ctx, a.Tenant, a.ID, []string{"y"}))(e),

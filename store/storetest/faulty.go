@@ -191,6 +191,11 @@ func (f *Faulty) NextDue(ctx context.Context) (time.Time, error) {
 	return through(f, func() (time.Time, error) { return f.Inner.NextDue(ctx) })
 }
 
+// Spending implements store.Store.
+func (f *Faulty) Spending(ctx context.Context, q store.SpendingRange) ([]store.Spending, error) {
+	return through(f, func() ([]store.Spending, error) { return f.Inner.Spending(ctx, q) })
+}
+
 // Turn implements store.Store.
 func (f *Faulty) Turn(ctx context.Context, tenant, id string) (memgpt.Turn, error) {
 	return through(f, func() (memgpt.Turn, error) { return f.Inner.Turn(ctx, tenant, id) })
