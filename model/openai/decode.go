@@ -37,6 +37,8 @@ type message struct {
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     *function       `json:"function_call"`
+	// Extra is what the provider adds to a message without calls and wants back, as with calls.
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 type toolCall struct {
@@ -131,8 +133,8 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens) and of
-// proxies for other protocols (input_tokens, output_tokens).
+// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Mistral (num_cached_tokens), Moonshot
+// (cached_tokens) and of proxies for other protocols (input_tokens, output_tokens).
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -140,6 +142,8 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 	CacheHit   int `json:"prompt_cache_hit_tokens"`
 	Cached     int `json:"cached_tokens"`
+	NumCached  int `json:"num_cached_tokens"`
+	Total      int `json:"total_tokens"`
 	Details    struct {
 		Cached int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
@@ -154,13 +158,19 @@ type usage struct {
 	} `json:"output_tokens_details"`
 }
 
+// tokens returns the usage. Some providers count reasoning apart from the output instead of in it (xAI), which the total
+// shows; the output has both.
 func (u *usage) tokens() memgpt.Usage {
-	return memgpt.Usage{
+	t := memgpt.Usage{
 		Input:     max(u.Prompt, u.Input, 0),
-		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, 0),
+		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, u.NumCached, 0),
 		Output:    max(u.Completion, u.Output, 0),
 		Reasoning: max(u.Completed.Reasoning, u.OutputDetails.Reasoning, 0),
 	}
+	if t.Reasoning > 0 && u.Total == t.Input+t.Output+t.Reasoning {
+		t.Output += t.Reasoning
+	}
+	return t
 }
 
 // decodeChunk reads a piece. A field of an unexpected type is left out, the rest is read.
