@@ -76,7 +76,7 @@ func (a *app) start(ctx context.Context) error {
 }
 
 func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
-	count, err := token.New(token.Config{})
+	count, err := token.New(token.Config{Encoding: token.EncodingOf(m.Capabilities().Tokenizer)})
 	if err != nil {
 		return nil, err
 	}

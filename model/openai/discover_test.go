@@ -195,3 +195,20 @@ func TestKnownWindows(t *testing.T) {
 		}
 	}
 }
+
+// TestTokenizers looks up names as tiktoken 0.14.0 has them in its table of models.
+func TestTokenizers(t *testing.T) {
+	for model, want := range map[string]string{
+		"gpt-5.4-mini": "o200k_base", "gpt-4.1": "o200k_base", "openai/gpt-4o-mini": "o200k_base", "chatgpt-4o-latest": "o200k_base", "o1-mini": "o200k_base", "o4-mini": "o200k_base",
+		"openai/gpt-oss-20b": "o200k_base", "ft:gpt-4o-2024-08-06:acme": "o200k_base", "gpt-4-0613": "cl100k_base", "gpt-3.5-turbo": "cl100k_base", "gpt-35-turbo": "cl100k_base", "ft:gpt-4-0613": "cl100k_base",
+		"gpt-6-sol": "", "qwen3": "", "": "",
+	} {
+		m, err := New(Config{BaseURL: "https://api.openai.com/v1", Model: model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Capabilities().Tokenizer; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}

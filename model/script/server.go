@@ -225,13 +225,16 @@ func (c *ServerConfig) unwanted(name string, p *protocol) bool {
 	return c.Strict && p == &chatProtocol
 }
 
-// overflow refuses a request over the window in the words of the provider (llama.cpp: server recordings of 2026-11;
-// OpenAI: its error reference).
+// overflow refuses a request over the window in the words of the provider (llama.cpp, and Ollama above it: server recordings
+// of 2026-11; OpenAI and Anthropic: their error references).
 func (s *Server) overflow(p *protocol, prompt, reply int) *Wire {
-	if s.cfg.Style == StyleLlama {
+	if s.cfg.Style == StyleLlama || p == &ollamaProtocol {
 		return p.failure(http.StatusBadRequest, "exceed_context_size_error",
 			fmt.Sprintf("request (%d tokens) exceeds the available context size (%d tokens), try increasing it", prompt, s.cfg.Window),
 			map[string]any{"n_prompt_tokens": prompt, "n_ctx": s.cfg.Window})
+	}
+	if p == &messagesProtocol {
+		return p.failure(http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", prompt+reply, s.cfg.Window), nil)
 	}
 	text := fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. "+
 		"Please reduce the length of the messages.", s.cfg.Window, prompt)

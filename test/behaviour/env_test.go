@@ -36,7 +36,7 @@ type protocol struct {
 	name string
 	// open makes a model that answers as it is told to, and the script for what it was asked. In one piece says that the
 	// answer comes without a stream, as a client may ask for it or a gateway may send it unasked.
-	open func(t testing.TB, cfg script.Config, onePiece bool) (memgpt.Model, *script.Model)
+	open func(t testing.TB, cfg script.ServerConfig, onePiece bool) (memgpt.Model, *script.Model)
 	// What it can't have, with the reason; "" is that it can.
 	noConstrained string // replies held to a schema
 	noBroken      string // calls whose arguments are no JSON object, in a stream
@@ -46,23 +46,23 @@ type protocol struct {
 
 // protocols are the ways to a model. A line that is not run by TestMatrix fails it.
 var protocols = []protocol{
-	{name: "direct", open: func(_ testing.TB, cfg script.Config, _ bool) (memgpt.Model, *script.Model) {
-		m := script.New(cfg)
+	{name: "direct", open: func(_ testing.TB, cfg script.ServerConfig, _ bool) (memgpt.Model, *script.Model) {
+		m := script.New(cfg.Config)
 		return m, m
 	}, noEmptyID: "the contract of a model asks for ids"},
-	{name: "openai chat", open: func(t testing.TB, cfg script.Config, onePiece bool) (memgpt.Model, *script.Model) {
+	{name: "openai chat", open: func(t testing.TB, cfg script.ServerConfig, onePiece bool) (memgpt.Model, *script.Model) {
 		s, url := serve(t, cfg, false)
 		m, err := openai.New(openai.Config{BaseURL: url, Schema: true, NoStream: onePiece})
 		must(t, err)
 		return closed(t, m), s.Model
 	}},
-	{name: "openai responses", open: func(t testing.TB, cfg script.Config, onePiece bool) (memgpt.Model, *script.Model) {
+	{name: "openai responses", open: func(t testing.TB, cfg script.ServerConfig, onePiece bool) (memgpt.Model, *script.Model) {
 		s, url := serve(t, cfg, false)
 		m, err := openai.New(openai.Config{BaseURL: url, Schema: true, NoStream: onePiece, API: openai.APIResponses})
 		must(t, err)
 		return closed(t, m), s.Model
 	}},
-	{name: "anthropic", open: func(t testing.TB, cfg script.Config, onePiece bool) (memgpt.Model, *script.Model) {
+	{name: "anthropic", open: func(t testing.TB, cfg script.ServerConfig, onePiece bool) (memgpt.Model, *script.Model) {
 		s, url := serve(t, cfg, onePiece)
 		m, err := anthropic.New(anthropic.Config{BaseURL: url, Model: "script"})
 		must(t, err)
@@ -70,7 +70,7 @@ var protocols = []protocol{
 	},
 		noConstrained: "its schemas are a part of JSON Schema, in which functions don't fit, and all of its models call by themselves",
 		noBrokenWhole: "input is an object in a whole message"},
-	{name: "ollama", open: func(t testing.TB, cfg script.Config, onePiece bool) (memgpt.Model, *script.Model) {
+	{name: "ollama", open: func(t testing.TB, cfg script.ServerConfig, onePiece bool) (memgpt.Model, *script.Model) {
 		s, url := serve(t, cfg, onePiece)
 		m, err := ollama.New(ollama.Config{BaseURL: url, Model: "script"})
 		must(t, err)
@@ -81,8 +81,9 @@ var protocols = []protocol{
 }
 
 // serve starts a scripted server. Plain says that it answers in one piece whatever it is asked for.
-func serve(t testing.TB, cfg script.Config, plain bool) (*script.Server, string) {
-	s := script.NewServer(script.ServerConfig{Config: cfg, Plain: plain, Count: func(body []byte) int { return len(body) / 4 }})
+func serve(t testing.TB, cfg script.ServerConfig, plain bool) (*script.Server, string) {
+	cfg.Plain = plain
+	s := script.NewServer(cfg)
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	return s, srv.URL
@@ -130,7 +131,7 @@ type home struct {
 	now    time.Time
 }
 
-func newHome(t testing.TB) *home {
+func newHome(t testing.TB, window int) *home {
 	t.Helper()
 	s, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Join(t.TempDir(), "memgpt.db"), Unsafe: true})
 	must(t, err)
@@ -141,7 +142,7 @@ func newHome(t testing.TB) *home {
 	must(t, err)
 	search, err := retrieve.New(retrieve.Config{Index: s, Store: s})
 	must(t, err)
-	h.kernel, err = kernel.New(kernel.Config{Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: 32768,
+	h.kernel, err = kernel.New(kernel.Config{Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window,
 		Model:  h.modelOf,
 		System: memtool.System, Normalize: retrieve.SameKey, Now: h.tick, NewID: h.newID})
 	must(t, err)

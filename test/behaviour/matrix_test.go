@@ -62,7 +62,7 @@ func (p place) lacks(b *behaviour) string {
 // user, the same story in the log. What can't be in a place is counted by its reason, and every reason has to occur.
 func TestMatrix(t *testing.T) {
 	t.Parallel()
-	h := newHome(t)
+	h := newHome(t, 32768)
 	all := places()
 	if want := len(protocols) * 3 * 2; len(all) != want {
 		t.Fatalf("%d places, want %d: a protocol is in the table and not run", len(all), want)
@@ -120,7 +120,7 @@ func runBehaviour(t *testing.T, h *home, b *behaviour, places []place) {
 // runCase runs one case and returns what the log tells.
 func runCase(t *testing.T, h *home, b *behaviour, p place) []string {
 	t.Helper()
-	cfg := script.Config{Replies: replies(b, p.way)}
+	cfg := script.ServerConfig{Config: script.Config{Replies: replies(b, p.way)}, Count: func(body []byte) int { return len(body) / 4 }}
 	cfg.Piece = max(16, longest(cfg.Replies)/64) // many pieces, and not thousands
 	if b.noIDs() && p.way == prompted.Native {
 		cfg.NewID = func(int) string { return "" }
@@ -252,7 +252,7 @@ func TestCountHolds(t *testing.T) {
 		m, err := prompted.New(prompted.Config{Model: inner, Mode: way})
 		must(t, err)
 		c := &counted{Model: m, t: t, count: count, sent: inner.Last}
-		a := newHome(t).newAgent(t, c, "")
+		a := newHome(t, 32768).newAgent(t, c, "")
 		turns := 60
 		if underRaceDetector {
 			turns = 20
