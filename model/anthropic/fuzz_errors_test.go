@@ -50,7 +50,7 @@ func FuzzErrorBody(f *testing.F) {
 		if e.Tokens < 0 || e.Limit < 0 || e.RetryAfter < 0 || e.RetryAfter > 400*24*time.Hour {
 			t.Errorf("%d %q: %#v", status, body, e)
 		}
-		if _, err := m.Window(t.Context()); err == nil || strings.Contains(err.Error(), "secret-key") {
+		if _, err := m.Window(t.Context()); (err == nil) != (status < 400) || err != nil && strings.Contains(err.Error(), "secret-key") {
 			t.Errorf("%d %q: window: %v", status, body, err)
 		}
 	})

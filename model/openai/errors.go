@@ -100,9 +100,9 @@ type errorFields struct {
 func readError(body []byte) wireError {
 	body = bytes.TrimSpace(body)
 	if bytes.HasPrefix(body, []byte("<")) {
-		return wireError{text: "a web page: " + pageTitle(string(body))}
+		return wireError{text: "a web page: " + pageTitle(memgpt.CleanText(string(body)))}
 	}
-	w := wireError{text: memgpt.CutText(string(body), 500)}
+	w := wireError{text: memgpt.CutText(memgpt.CleanText(string(body)), 500)}
 	w.read(body, 0)
 	if w.text == "" {
 		w.text = "no explanation"

@@ -303,6 +303,7 @@ func FuzzAnswer(f *testing.F) {
 			f.Add([]byte(a.body), strings.Contains(contentType(a.body), "stream"))
 		}
 	}
+	f.Add([]byte("data:[{\"error\":{\"x\":\"\x8d\"}}]"), true)
 	m, err := New(Config{BaseURL: "http://x", NewID: ids()})
 	if err != nil {
 		f.Fatal(err)

@@ -33,9 +33,6 @@ type ServerConfig struct {
 	Plain  bool     // answer in one piece of JSON also when a stream is asked for
 	// Count is the number of tokens of a request's body. Nil: one a byte.
 	Count func(body []byte) int
-	// Objects writes the arguments of calls as the JSON that they are instead of a text that holds it, as some servers do,
-	// where they are an object. It is for chats; with other protocols it has no effect.
-	Objects bool
 	// Bytewise writes and flushes every byte by itself.
 	Bytewise bool
 	// Keepalive writes a comment line before every piece of a stream.

@@ -161,7 +161,7 @@ func (s *Server) completion(h head, r Reply) any {
 			thinking += p.Text
 		case memgpt.Call:
 			calls = append(calls, map[string]any{"id": p.ID, "type": "function",
-				"function": map[string]any{"name": p.Name, "arguments": s.argumentsOf(p.Arguments)}})
+				"function": map[string]any{"name": p.Name, "arguments": p.Arguments}})
 		}
 	}
 	msg := map[string]any{"role": "assistant", "content": text}
@@ -176,14 +176,6 @@ func (s *Server) completion(h head, r Reply) any {
 		"choices": choices, "usage": usageBody(h, r)}
 }
 
-// argumentsOf returns the arguments of a call as they stand on the wire.
-func (s *Server) argumentsOf(args string) any {
-	if s.cfg.Objects && isObject(args) {
-		return json.RawMessage(args)
-	}
-	return args
-}
-
 func isObject(args string) bool {
 	var object map[string]json.RawMessage
 	return json.Unmarshal([]byte(args), &object) == nil && object != nil
@@ -192,18 +184,14 @@ func isObject(args string) bool {
 // chatStream writes a reply as server-sent events.
 func (s *Server) chatStream(w *writer, h head, r Reply) {
 	w.event(s.chunk(map[string]any{"role": "assistant", "content": nil}, nil))
-	size := s.Model.cfg.Piece
-	if s.cfg.Objects {
-		size = 1 << 30 // an object can't be cut
-	}
 	n := 0
-	for _, d := range deltas(r.Parts, size) {
+	for _, d := range deltas(r.Parts, s.Model.cfg.Piece) {
 		r.cut(n)
 		n++
 		if s.cfg.Keepalive {
 			w.write([]byte(": keepalive\n\n"))
 		}
-		w.event(s.chunk(s.deltaBody(d), nil))
+		w.event(s.chunk(deltaBody(d), nil))
 	}
 	r.cut(n)
 	if r.Err != nil {
@@ -223,10 +211,10 @@ func (s *Server) chunk(delta map[string]any, finish any) map[string]any {
 		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}
 }
 
-func (s *Server) deltaBody(d memgpt.Delta) map[string]any {
+func deltaBody(d memgpt.Delta) map[string]any {
 	switch {
 	case d.Call != nil:
-		c := map[string]any{"index": d.Call.Index, "function": map[string]any{"arguments": s.argumentsOf(d.Call.Arguments)}}
+		c := map[string]any{"index": d.Call.Index, "function": map[string]any{"arguments": d.Call.Arguments}}
 		if d.Call.Name != "" {
 			c["id"], c["type"] = d.Call.ID, "function"
 			c["function"] = map[string]any{"name": d.Call.Name, "arguments": d.Call.Arguments}

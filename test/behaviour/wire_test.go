@@ -2,6 +2,7 @@ package behaviour
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"memgpt"
 	"memgpt/model/openai"
@@ -65,6 +67,88 @@ func TestOneOverflowAConversation(t *testing.T) {
 					t.Errorf("%d requests over the window, want %d; %d folds", refused, bound, folds)
 				}
 			})
+		}
+	}
+}
+
+// TestTextOnEveryWire has, in each protocol, a server that writes each byte by itself, in a text and in an argument: the text
+// arrives as it is, and goes out as it is, without \\u escapes that models read badly.
+func TestTextOnEveryWire(t *testing.T) {
+	const text = "请牢记,我不能喝酒 🍷 naïve — 👩‍👩‍👧‍👦"
+	for i := range protocols {
+		p := &protocols[i]
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var bodies []string
+			m, asks := p.open(t, script.ServerConfig{Bytewise: true, Count: func(body []byte) int {
+				mu.Lock()
+				defer mu.Unlock()
+				bodies = append(bodies, string(body))
+				return len(body) / 4
+			}, Config: script.Config{Piece: 7, Replies: []script.Reply{script.Calls(script.Text(text), remember(text).Heartbeat()), script.Say(text)}}}, false)
+			a := newHome(t, 32768).newAgent(t, m, "")
+			var streamed strings.Builder
+			a.emit = func(u memgpt.Update) {
+				if s, ok := u.(memgpt.Streamed); ok {
+					streamed.WriteString(s.Delta.Text)
+				}
+			}
+			turn := a.say(text)
+			got := a.effects(&turn, a.log())
+			if len(got.Said) != 1 || got.Said[0] != text || got.Human != text || !strings.Contains(streamed.String(), text) {
+				t.Errorf("%+v, streamed %q", got, streamed.String())
+			}
+			asks.Done(t)
+			for n, body := range bodies {
+				if !strings.Contains(body, text) || strings.Contains(body, `\u8bf7`) || strings.Contains(body, "\uFFFD") {
+					t.Errorf("request %d does not hold the text as it is: %.300s", n, body)
+				}
+			}
+		})
+	}
+}
+
+// TestBrokenOnEveryWire has replies that break off after a few pieces, in each protocol: what was shown is taken back, and
+// the user gets one whole reply.
+func TestBrokenOnEveryWire(t *testing.T) {
+	for i := range protocols {
+		p := &protocols[i]
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			long := strings.Repeat("much is said here ", 20)
+			m, asks := p.open(t, script.ServerConfig{Config: script.Config{Replies: []script.Reply{script.Calls(script.Text(long), script.Say(long)).Broken(3), script.Say("whole")}}}, false)
+			a := newHome(t, 32768).newAgent(t, m, "")
+			discarded := 0
+			a.emit = func(u memgpt.Update) {
+				if _, ok := u.(memgpt.StepDiscarded); ok {
+					discarded++
+				}
+			}
+			turn := a.say(asked)
+			if got := a.effects(&turn, a.log()); fmt.Sprint(got.Said) != "[whole]" || turn.Stop != memgpt.StopEnd || discarded != 1 {
+				t.Errorf("%+v, %d steps were taken back", got, discarded)
+			}
+			asks.Done(t)
+		})
+	}
+}
+
+// TestRefusalsOnEveryWire has what providers refuse or fail at, in each protocol: the caller sees the same code.
+func TestRefusalsOnEveryWire(t *testing.T) {
+	for i := range protocols {
+		p := &protocols[i]
+		for _, code := range []memgpt.Code{memgpt.CodeModelLimit, memgpt.CodeModelAuth, memgpt.CodeModelQuota, memgpt.CodeModelRequest, memgpt.CodeModelDown, memgpt.CodeModelTimeout, memgpt.CodeModelEmpty} {
+			m, asks := p.open(t, script.ServerConfig{Config: script.Config{Replies: []script.Reply{script.Fail(&memgpt.Error{Code: code, Text: "refused", RetryAfter: 7 * time.Second})}}}, false)
+			_, err := m.Generate(t.Context(), &memgpt.Request{Model: "script", Messages: []memgpt.Message{memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hi")}}, nil)
+			var e *memgpt.Error
+			if !errors.As(err, &e) || e.Code != code || e.Started {
+				t.Errorf("%s: %v, want %s", p.name, err, code)
+			}
+			if code == memgpt.CodeModelLimit && e.RetryAfter != 7*time.Second {
+				t.Errorf("%s: wait %v", p.name, e.RetryAfter)
+			}
+			asks.Done(t)
 		}
 	}
 }
