@@ -52,7 +52,7 @@ import (
 //	strict server, window as set                  openai.TestStrictServer, openai.TestWindow
 //	count too low for bytes, CJK                  test/behaviour.TestOneOverflowAConversation, token.TestPublishedCounts
 //	language switches unasked                     test/behaviour.TestNoLanguageIsAdded
-//	character limits and cuts                     memtool.TestLimits and "limits count characters"
+//	character limits and cuts                     memtool.TestLimit and "limits count characters"
 //	migrations, two processes                     store/storetest, store/sqlite, host.TestProcesses
 
 // do has the agent call a function in a turn of its own and returns the result that is stored.

@@ -21,17 +21,17 @@ import (
 // that fits counts. Where a provider bounds the prompt apart from the window (OpenAI since GPT-5: 400,000 less 128,000 for
 // the reply, 1,050,000 less 128,000), it is that bound, since a prompt over it is refused however short the reply is to be.
 // Checked 2026-11-30 against the list of models in litellm 1.110.2 (max_input_tokens, max_output_tokens; its sources are
-// the providers' pages) and the names in openai 3.57.0; rows that it has not are older models, and smaller than what
-// follows them. Newer names than these are left to the user or the server.
+// the providers' pages; the smaller figure where OpenAI's and Azure's differ) and the names in openai 3.57.0; rows that it
+// has not are older models, and smaller than what follows them. Newer names than these are left to the user or the server.
 var knownWindows = []struct {
 	prefix string
 	tokens int
 }{
 	{"gpt-6", 922_000}, {"gpt-5.6-cyber", 272_000}, {"gpt-5.6", 922_000}, {"gpt-5.5", 922_000},
 	{"gpt-5.4-mini", 272_000}, {"gpt-5.4-nano", 272_000}, {"gpt-5.4", 922_000},
-	{"gpt-5-chat", 128_000}, {"gpt-5.1-chat", 111_616}, {"gpt-5.2-chat", 128_000}, {"gpt-5.3-chat", 128_000},
+	{"gpt-5-chat", 128_000}, {"gpt-5.1-chat", 111_616}, {"gpt-5.2-chat", 111_616}, {"gpt-5.3-chat", 111_616},
 	{"gpt-5.3-codex-spark", 128_000}, {"gpt-5-pro", 128_000}, {"gpt-5", 272_000},
-	{"gpt-4.1", 1_047_576}, {"gpt-4o", 128_000}, {"chatgpt-4o", 128_000}, {"gpt-4-turbo", 128_000}, {"gpt-4-1106", 128_000},
+	{"gpt-4.1", 1_047_576}, {"gpt-4o", 128_000}, {"chatgpt-4o", 128_000}, {"gpt-4-turbo", 128_000}, {"gpt-4-1106", 128_000}, {"gpt-4-0125", 128_000},
 	{"gpt-4-32k", 32_768}, {"gpt-4", 8_192}, {"gpt-3.5-turbo", 16_385},
 	{"o1-mini", 128_000}, {"o1-preview", 128_000}, {"o1", 200_000}, {"o3", 200_000}, {"o4-mini", 200_000},
 	{"claude-", 200_000}, // the smallest; package anthropic knows them one by one

@@ -14,7 +14,8 @@ const openaiCached = "prompt_tokens_details.cached_tokens"
 
 // profiles are the known providers. Nothing in the code asks for a provider by its name. Each was checked on 2026-11-30
 // against what its Source names; versions are those of the vendors' packages on PyPI and npm, whose types are generated
-// from their APIs. Which models see images is litellm 1.110.2's supports_vision.
+// from their APIs. Which models see images is litellm 1.110.2's supports_vision. What a Source doesn't speak of could not be
+// looked up and is as other clients have it; a server that wants it otherwise teaches it by its refusal.
 var profiles = []Profile{
 	{
 		Name: "openai", Hosts: []string{"api.openai.com"},
@@ -98,21 +99,21 @@ var profiles = []Profile{
 	},
 	{
 		Name: "vllm", Hosts: []string{":8000"},
-		Source:    "docs.vllm.ai: OpenAI-compatible server, tool calling, reasoning outputs (v0.11: reasoning_content became reasoning)",
+		Source:    "docs.vllm.ai v0.11.2, reasoning outputs: reasoning used to be called reasoning_content",
 		MaxTokens: "max_tokens", Forced: true, Parallel: true,
 		Images: ImagesURL, Window: []WindowWay{WindowModels, WindowTable}, Count: []CountWay{CountTokenize}, Cached: openaiCached,
 		Reasoning: "reasoning",
 	},
 	{
 		Name: "sglang", Hosts: []string{":30000"},
-		Source:    "docs.sglang.ai: OpenAI APIs, tool parser, reasoning parser",
+		Source:    "docs.sglang.io: OpenAI APIs (Chat Completions as a whole), separate reasoning",
 		MaxTokens: "max_tokens", Forced: true, Parallel: true,
 		Images: ImagesURL, Window: []WindowWay{WindowModels, WindowTable}, Cached: openaiCached,
 		Reasoning: "reasoning_content",
 	},
 	{
 		Name: "lmstudio", Hosts: []string{":1234"},
-		Source:    "lmstudio.ai/docs/app/api/endpoints/openai and /docs/app/api/tools",
+		Source:    "lmstudio.ai/docs/developer/rest/endpoints: v0 tells of loaded models; a v1 of its own came with 0.4.0 beside it",
 		MaxTokens: "max_tokens", Parallel: true, // "required" depends on the engine
 		Images: ImagesData, Window: []WindowWay{WindowStudio, WindowModels, WindowTable}, Cached: openaiCached,
 		Reasoning: "reasoning_content",
@@ -127,7 +128,7 @@ var profiles = []Profile{
 	},
 	{
 		Name: "ollama", Hosts: []string{":11434", "ollama.com"},
-		Source:    "docs.ollama.com/api/openai-compatibility",
+		Source:    "docs.ollama.com/api/openai-compatibility: max_tokens, stream_options, images as base64 (newer versions take addresses)",
 		MaxTokens: "max_tokens", Parallel: true, // a choice is taken and not enforced
 		Images: ImagesData, Window: []WindowWay{WindowModels, WindowOllama, WindowTable}, Cached: openaiCached,
 		Reasoning: "reasoning",
