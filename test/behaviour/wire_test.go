@@ -29,6 +29,8 @@ func TestOneOverflowAConversation(t *testing.T) {
 		first, bound := 12, 0
 		if name == "much Chinese at once" {
 			first, bound = 300, 1
+		} else if underRaceDetector {
+			continue // what is at once is in the third
 		}
 		for i := range protocols {
 			p := &protocols[i]
