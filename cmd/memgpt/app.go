@@ -104,7 +104,7 @@ func (a *app) start(ctx context.Context) error {
 
 // newKernel returns a kernel in which one model answers for all agents.
 func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
-	count, err := token.New(token.Config{})
+	count, err := token.New(token.Config{Encoding: token.EncodingOf(m.Capabilities().Tokenizer)})
 	if err != nil {
 		return nil, err
 	}
