@@ -24,6 +24,7 @@ type Agent struct {
 	Policy    Policy        // thresholds; zero values mean the defaults
 	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
 	Prefetch  Prefetch      // the zero value is off
+	Timers    Timers
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -65,6 +66,15 @@ const (
 	PrefetchOn   PrefetchMode = "on"
 	PrefetchAuto PrefetchMode = "auto" // on for models whose record shows that they search too little
 )
+
+// Timers says when timers may wake an agent, by the clocks of its zone.
+type Timers struct {
+	Cron     string // cron line of heartbeats, beside Agent.Heartbeat; "" is none
+	Quiet    string // hours, as 22:00-07:00, in which heartbeats and repeating schedules wait; "" is none
+	QuietAll bool   // single reminders wait too
+	CatchUp  string // what becomes of missed times of repeating schedules: skip, all or once; "" is once
+	Turns    int    // that timers may cause on a day; 0 is 48, one in half an hour
+}
 
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
 type Thread struct {
@@ -201,7 +211,19 @@ type Event struct {
 	// Delivery says what becomes of an event that comes while a turn runs; "" is DeliverSteer for a user's message and
 	// DeliverQueue for all others.
 	Delivery Delivery
-	Order    int64 // position in the inbox, given by the store: by store.Class, then by arrival
+	Timer    *Timer // of a timer's event; nil for others, and for heartbeats that earlier versions set
+	Order    int64  // position in the inbox, given by the store: by store.Class, then by arrival
+}
+
+// Timer is what a timer's event knows of its time. Until it has rung, the Message of a schedule's event is the bare note.
+type Timer struct {
+	Schedule string    // "schedule-" and a UUID; "" is a heartbeat
+	Cron     string    // when the schedule comes again; "" is never
+	Set, For time.Time // when it was made, and for when; Event.Due is later where it has to wait
+	Wait     string    // why it waits, for people
+	After    time.Time // For of the time before; zero for the first
+	Seen     time.Time // what the clock showed when For was worked out
+	Rung     bool      // its time has come: Message is what the model is told
 }
 
 // Delivery says what becomes of an event that comes while a turn of its conversation runs.
@@ -229,6 +251,7 @@ const (
 	EventSummary   EventType = "summary"
 	EventPrefetch  EventType = "prefetch"
 	EventAgent     EventType = "agent_message"
+	EventOutside   EventType = "outside_event" // from another program
 )
 
 // Turn is the record of one event's handling.

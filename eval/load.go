@@ -158,7 +158,7 @@ func (l *loader) openThread(ctx context.Context, clock *clock, id func(string) s
 func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id func(string) string) (*kernel.Kernel, error) {
 	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now}
 	if l.r.cfg.Embedder != nil {
-		wired.Embedders = []memgpt.Embedder{l.r.cfg.Embedder}
+		wired.Embedders = []tool.Embedder{l.r.cfg.Embedder}
 	}
 	search, err := retrieve.New(wired)
 	if err != nil {

@@ -75,6 +75,7 @@ type changes struct {
 	spoken   []string
 	flushed  []memgpt.Flushed
 	taken    []memgpt.Event // that arrived and stand among entries
+	timers   timerChanges
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.

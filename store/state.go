@@ -49,6 +49,7 @@ type Work struct {
 	TTL   time.Duration       // how long a renewed lease lasts
 	More  func() bool         // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
 	Emit  func(memgpt.Update) // receives what happens; must not block; nil drops it
+	Wake  func()              // called after a commit of events for later, so that who waits for times looks again; nil where nobody does
 	Ends  func() time.Time    // when the lease ends, renewals by others included; nil is Lease.Until
 
 	// Arrived returns the events that the turn is to take in before its next step, in order. Each is consumed by the next

@@ -30,7 +30,7 @@ type app struct {
 
 	cfg       config.Config
 	store     *sqlite.Store
-	embedders []memgpt.Embedder
+	embedders []tool.Embedder
 	search    *retrieve.Searcher
 	model     memgpt.Model
 	kernel    *kernel.Kernel

@@ -16,7 +16,9 @@ func fullAgent(e *env) memgpt.Agent {
 	return memgpt.Agent{ID: e.id("agent"), Tenant: "acme", Name: "Ada", System: "be <brief> & kind", Protocol: memgpt.ProtocolNative,
 		Model: "m", Window: 4096, Zone: "Asia/Shanghai", Blocks: []string{"b1", "b2"}, Tools: []string{"web"},
 		Policy:    memgpt.Policy{Alert: 0.6, Flush: 0.9, Target: 0.4, PageSize: 7, MaxSteps: 9, MaxRepeats: 2},
-		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour}, Created: e.now}
+		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
+		Timers:  memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "all", Turns: 7},
+		Created: e.now}
 }
 
 func testAgents(e *env) {

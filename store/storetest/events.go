@@ -17,6 +17,8 @@ func testEventOrder(e *env) {
 	a, t := e.agent("", "a1")
 	t2 := e.thread(a, "t-2")
 	late := e.event(t, e.now.Add(time.Hour), "late")
+	late.Timer = &memgpt.Timer{Schedule: "schedule-1", Cron: "0 9 * * *", Set: e.now.Add(-time.Hour), For: e.now, Wait: "quiet hours",
+		After: e.now.Add(-2 * time.Hour), Seen: e.now, Rung: true}
 	one, two := e.event(t, e.now, "one"), e.event(t, e.now.Add(-time.Hour), "two")
 	other := e.event(t2, e.now, "other")
 	e.commit(&store.Commit{Events: []memgpt.Event{late, one}})
