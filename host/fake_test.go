@@ -430,3 +430,10 @@ func (k *kernel) ran(thread string) []string {
 	defer k.mu.Unlock()
 	return slices.Clone(k.order[thread])
 }
+
+// forgiving forgets which conversations were run by hosts that were killed.
+func (k *kernel) forgiving() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.busy)
+}

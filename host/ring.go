@@ -253,7 +253,7 @@ func (v *verdict) commit(th *memgpt.Thread, e *memgpt.Event, r *ringing) *store.
 	if v.text == "" {
 		now.Due, t.Wait, t.Seen = v.until, v.why, r.now
 		if !v.next.IsZero() {
-			t.After, t.For = t.For, v.next
+			t.For = v.next
 		}
 		c.Events = []memgpt.Event{now}
 		return c
@@ -264,11 +264,34 @@ func (v *verdict) commit(th *memgpt.Thread, e *memgpt.Event, r *ringing) *store.
 	now.Message.Type = memgpt.EventTimer
 	c.Events = []memgpt.Event{now}
 	if !v.again.IsZero() {
-		again := memgpt.Timer{Schedule: t.Schedule, Cron: t.Cron, Set: t.Set, For: v.again, After: was, Seen: r.now}
+		again := memgpt.Timer{Schedule: t.Schedule, Cron: t.Cron, Set: t.Set, For: v.again, After: t.After, Seen: r.now}
+		if v.rungFor.Equal(was) { // else it tells of times that may come yet, where the clock is wrong
+			again.After = was
+		}
 		c.Events = append(c.Events, store.ScheduleEvent(th, r.now, again, note))
 	}
 	if v.mark != nil {
 		c.Records = []store.Record{*v.mark}
 	}
 	return c
+}
+
+// CancelSchedule takes a schedule of the agent back for good: by the schedule's ID. It returns the event that would have
+// rung. A turn that it caused and that runs already goes on.
+func (h *Host) CancelSchedule(ctx context.Context, a memgpt.Agent, id string) (memgpt.Event, error) {
+	var gone memgpt.Event
+	err := h.withRings(ctx, &a, func(r *ringing) (*store.Commit, error) {
+		events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: a.Tenant, Agent: a.ID})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			if store.IsSchedule(&e) && e.Timer.Schedule == id {
+				gone = e
+				return &store.Commit{Consume: []string{e.ID}}, nil
+			}
+		}
+		return nil, memgpt.Errorf(memgpt.CodeNotFound, "cancel schedule %s: agent %s has none of that id that waits", id, a.Name)
+	})
+	return gone, err
 }
