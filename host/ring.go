@@ -261,7 +261,7 @@ func (v *verdict) commit(th *memgpt.Thread, e *memgpt.Event, r *ringing) *store.
 	note, was := e.Message, t.For
 	t.Rung, t.Wait, t.For = true, "", v.rungFor
 	now.Message = memgpt.TextMessage(memgpt.RoleSystem, note.Origin, v.text)
-	now.Message.Type = memgpt.EventTimer
+	now.Message.Type, now.Created = memgpt.EventTimer, r.now // as the time that the model is shown
 	c.Events = []memgpt.Event{now}
 	if !v.again.IsZero() {
 		again := memgpt.Timer{Schedule: t.Schedule, Cron: t.Cron, Set: t.Set, For: v.again, After: t.After, Seen: r.now}

@@ -309,7 +309,9 @@ func (p *forgetPlan) sweepInbox(ctx context.Context) error {
 			continue
 		}
 		m, changed := p.traces.cutMessage(ev.Message)
-		if p.goneWith(&ev) || p.quotes(&memgpt.Entry{Turn: ev.Turn, Message: ev.Message}) || p.term != nil && p.holds(messageTexts(&ev.Message)...) {
+		told := memgpt.Entry{Turn: ev.Turn, Message: ev.Message}
+		told.Message.Type = ev.Type
+		if p.goneWith(&ev) || p.quotes(&told) || p.term != nil && p.holds(messageTexts(&ev.Message)...) {
 			changed = true
 			m = memgpt.Message{Role: ev.Message.Role, Type: ev.Message.Type, Origin: memgpt.OriginOwner, Parts: memgpt.Parts{memgpt.Text{Text: p.text}}}
 		}

@@ -35,6 +35,7 @@ type app struct {
 	model     memgpt.Model
 	kernel    *kernel.Kernel
 	host      *host.Host
+	told      func(tenant, thread string, u memgpt.Update) // takes what happens in all turns; nil drops it
 }
 
 // open opens the store. A store that is made is said, with its place.
@@ -70,7 +71,7 @@ func (a *app) start(ctx context.Context) error {
 	if a.kernel, err = newKernel(a.store, a.search, a.model, a.cfg.Window, newID); err != nil {
 		return err
 	}
-	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
+	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID, Told: a.told,
 		Report: func(err error) { a.say("%v", err) }})
 	return err
 }
@@ -83,7 +84,7 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
 		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: memtool.System, Normalize: retrieve.SameKey,
+		System: memtool.SystemWithSchedules, Normalize: retrieve.SameKey,
 	})
 }
 

@@ -70,8 +70,8 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	a := &app{streams: s, getenv: getenv}
 	root.PersistentFlags().StringVar(&a.agentName, "agent", "default", "name of the agent")
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
-		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.benchCommand(),
-		a.evalCommand())
+		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.eventCommand(),
+		a.eventsCommand(), a.daemonCommand(), a.benchCommand(), a.evalCommand())
 	explainUse(root)
 	return root
 }
