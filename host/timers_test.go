@@ -502,6 +502,9 @@ func (r *timerRig) checkDelivered(begin time.Time, repeating, single []string) {
 	for _, e := range r.store.entries[r.main.ID] {
 		if m := e.Message; m.Type == memgpt.EventTimer && strings.Contains(m.Said(), "schedule-") {
 			words := strings.Fields(m.Said())
+			if strings.Count(m.Said(), "Your note:\nnote of ") != 1 || strings.Count(m.Said(), "Your note:") != 1 {
+				r.t.Errorf("%q", m.Said())
+			}
 			i := slices.Index(words, "for")
 			j := i + 1 + slices.Index(words[i+1:], "for")
 			id := strings.Trim(words[slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "(schedule-") })], "(),")

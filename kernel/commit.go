@@ -20,7 +20,6 @@ func (p *changes) clone() changes {
 	c.passages, c.docs, c.dead = slices.Clone(p.passages), slices.Clone(p.docs), slices.Clone(p.dead)
 	c.spoken, c.flushed = slices.Clone(p.spoken), slices.Clone(p.flushed)
 	c.blocks, c.taken = maps.Clone(p.blocks), slices.Clone(p.taken)
-	c.timers.set, c.timers.cancelled = slices.Clone(p.timers.set), slices.Clone(p.timers.cancelled)
 	return c
 }
 
