@@ -13,10 +13,10 @@ import (
 )
 
 type scheduleArgs struct {
-	Note string `json:"note" jsonschema:"what you will read then"`
-	At   string `json:"at,omitempty" jsonschema:"local time, as 2026-12-01 09:00"`
-	In   string `json:"in,omitempty" jsonschema:"as 2h30m or 3 days"`
-	Cron string `json:"cron,omitempty" jsonschema:"repeats, as 0 9 * * 1-5"`
+	Note string `json:"note"`
+	At   string `json:"at,omitempty"`
+	In   string `json:"in,omitempty"`
+	Cron string `json:"cron,omitempty"`
 }
 
 type listSchedulesArgs struct{}
@@ -26,11 +26,12 @@ type cancelScheduleArgs struct {
 }
 
 // Schedules returns the functions by which a model sets timers for itself, in a fixed order. They need a host that runs
-// timers; who has one offers them beside Tools (see SystemWithSchedules).
-func Schedules(form Form) ([]tool.Tool, error) {
+// timers; who has one offers them beside Tools (see SystemWithSchedules). Their specs are compact in every form, since they
+// are part of each request: what is written wrong is told how to write it.
+func Schedules(native bool) ([]tool.Tool, error) {
 	var tools []tool.Tool
 	for _, d := range scheduleFunctions() {
-		t, err := d.tool(form)
+		t, err := d.tool(Form{Compact: true, Native: native})
 		if err != nil {
 			return nil, fmt.Errorf("define function %s: %w", d.name, err)
 		}
@@ -39,13 +40,14 @@ func Schedules(form Form) ([]tool.Tool, error) {
 	return tools, nil
 }
 
-// SystemWithSchedules is System with the functions of Schedules after the others.
+// SystemWithSchedules is System with the functions of Schedules after the others. Small windows have no room for them: the
+// compact form with them would pass the 1,000 tokens that its fixed part may have. There timers are their owner's alone.
 func SystemWithSchedules(compact, native bool) ([]tool.Tool, error) {
 	tools, err := System(compact, native)
-	if err != nil {
-		return nil, err
+	if err != nil || compact {
+		return tools, err
 	}
-	more, err := Schedules(Form{Compact: compact, Native: native})
+	more, err := Schedules(native)
 	return append(tools, more...), err
 }
 
@@ -54,19 +56,12 @@ func scheduleFunctions() []definition {
 	return []definition{
 		define(definition{
 			name: "schedule", effect: memgpt.EffectMemory,
-			full:    "Have a note come back to you later: give one of at, in or cron.",
-			compact: "Remind yourself: at (2026-12-01 09:00), in (2h) or cron.",
+			compact: "Remind yourself: at 18:30, in 2h.",
 			aliases: map[string]string{"message": "note", "text": "note", "content": "note", "reminder": "note", "time": "at", "when": "at",
 				"date": "at", "datetime": "at", "delay": "in", "after": "in", "repeat": "cron"},
 		}, schedule),
-		define(definition{
-			name: "list_schedules", effect: memgpt.EffectRead, search: true,
-			full: "List the notes that will come back.",
-		}, listSchedules),
-		define(definition{
-			name: "cancel_schedule", effect: memgpt.EffectMemory, aliases: id,
-			full: "Take a schedule back.",
-		}, cancelSchedule),
+		define(definition{name: "list_schedules", effect: memgpt.EffectRead, search: true}, listSchedules),
+		define(definition{name: "cancel_schedule", effect: memgpt.EffectMemory, aliases: id}, cancelSchedule),
 	}
 }
 

@@ -3,6 +3,7 @@ package memtool
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 // scheduleTool calls one of the functions that set timers, as the kernel does.
 func scheduleTool(t *testing.T, f *fake, name, args string) (string, error) {
 	t.Helper()
-	tools, err := Schedules(Form{})
+	tools, err := Schedules(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,21 +158,30 @@ func TestListAndCancelSchedules(t *testing.T) {
 	}
 }
 
-// TestScheduleSpecsStaySmall: they are part of each request.
+// TestScheduleSpecsStaySmall: they are part of each request, whose fixed part may have 2,000 tokens; the other functions,
+// the instructions and the frame of two blocks leave them 128.
 func TestScheduleSpecsStaySmall(t *testing.T) {
 	counter, err := token.New(token.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for form, most := range map[Form]int{{}: 245, {Native: true}: 200, {Compact: true}: 145, {Compact: true, Native: true}: 120} {
-		tools, err := Schedules(form)
+	for _, native := range []bool{false, true} {
+		with, err := SystemWithSchedules(false, native)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := counter.Tools(specs(tools))
-		t.Logf("%+v: %d tokens", form, n)
-		if n > most {
-			t.Errorf("%+v: %d tokens, at most %d are meant", form, n, most)
+		bare, err := System(false, native)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := counter.Tools(specs(with)) - counter.Tools(specs(bare))
+		t.Logf("native %v: %d tokens", native, n)
+		if n > 128 {
+			t.Errorf("native %v: %d tokens, at most 128 are meant", native, n)
+		}
+		small, err := SystemWithSchedules(true, native)
+		if err != nil || slices.ContainsFunc(small, func(x tool.Tool) bool { return x.Spec.Name == "schedule" }) {
+			t.Errorf("native %v: small windows are offered it: %v", native, err)
 		}
 	}
 }

@@ -24,7 +24,8 @@ import (
 )
 
 // childEnv makes the test binary a child process: "load" sends messages until it is killed, "drain" finishes what is
-// pending, "main" is the command itself, "signalled" the command that can be asked to end, "stored" the command until it says that passages were stored.
+// pending, "main" is the command itself, "signalled" the command that can be asked to end, "stored" the command until it says
+// that passages were stored.
 const childEnv = "MEMGPT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
