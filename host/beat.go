@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"memgpt"
@@ -83,7 +84,7 @@ func (h *Host) beatTime(ctx context.Context, a *memgpt.Agent, t *memgpt.Thread) 
 			at = last.Started
 		}
 		if at = at.Add(a.Heartbeat); at.After(due) && !at.After(now.Add(a.Heartbeat)) {
-			due, why = at, ""
+			due, why = at, afterTurn
 		}
 	}
 	return due, why, nil
@@ -129,7 +130,8 @@ func (h *Host) ensureBeat(ctx context.Context, a *memgpt.Agent, t *memgpt.Thread
 // sooner moves a heartbeat that waits for longer than the agent's settings say now: they were changed, or a clock that went
 // wrong set it. What waits for a reason is left alone.
 func (h *Host) sooner(ctx context.Context, a *memgpt.Agent, e *memgpt.Event, next time.Time) error {
-	if e.Begun || e.Step > 0 || e.Timer != nil && (e.Timer.Rung || e.Timer.Wait != "") || !e.Due.After(next) {
+	free := e.Timer == nil || !e.Timer.Rung && slices.Contains([]string{"", nothingNew, afterTurn, settingsNow}, e.Timer.Wait)
+	if e.Begun || e.Step > 0 || !e.Due.After(next) || !free {
 		return nil
 	}
 	err := h.withRings(ctx, a, func(r *ringing) (*store.Commit, error) {

@@ -166,3 +166,59 @@ func TestHeartbeatsOfTwoHosts(t *testing.T) {
 		r.close(other)
 	})
 }
+
+// TestHeartbeatSettingsChange: a heartbeat that waits follows the settings as they are now, sooner and later.
+func TestHeartbeatSettingsChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTimerRig(t, "2026-05-01T08:00:00Z", memgpt.Agent{Timers: memgpt.Timers{Cron: "0 9 * * *"}})
+		r.must(r.host.Start(r.ctx))
+		set := func(every time.Duration, cron string) {
+			r.agent.Heartbeat, r.agent.Timers.Cron = every, cron
+			_, err := r.store.Commit(r.ctx, &store.Commit{Now: r.now(), Agents: []memgpt.Agent{r.agent}})
+			r.must(err)
+			r.must(r.host.Heartbeats(r.ctx, r.agent))
+		}
+		set(0, "0 9 * * *")
+		r.feed("news")
+		time.Sleep(30 * time.Minute)
+		set(0, "0 18 * * *")
+		time.Sleep(9 * time.Hour)
+		r.rings("")
+		time.Sleep(time.Hour)
+		r.rings("", "2026-05-01T18:00:00Z")
+		r.feed("news")
+		set(10*time.Minute, "")
+		time.Sleep(11 * time.Minute)
+		if n := len(r.times("")); n != 2 {
+			t.Errorf("%d heartbeats since the interval is ten minutes", n-1)
+		}
+		r.close()
+	})
+}
+
+// TestRunDue: a host that isn't started runs what is due for one conversation, and only that; what another host runs it
+// leaves alone.
+func TestRunDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTimerRig(t, "2026-05-01T08:00:00Z", memgpt.Agent{})
+		due, later := r.schedule("due", "", r.now().Add(time.Minute)), r.schedule("later", "", r.now().Add(time.Hour))
+		r.must(r.host.RunDue(r.ctx, "", r.agent.ID, r.main.ID))
+		r.rings(due)
+		time.Sleep(2 * time.Minute)
+		r.must(r.host.RunDue(r.ctx, "", r.agent.ID, r.main.ID))
+		r.rings(due, "2026-05-01T08:01:00Z")
+		r.rings(later)
+		other := r.another(r.set)
+		r.kernel.think = sleep(time.Hour)
+		turn, err := other.Send(r.ctx, r.message("work"))
+		r.must(err)
+		time.Sleep(59 * time.Minute)
+		begun := time.Now()
+		r.must(r.host.RunDue(r.ctx, "", r.agent.ID, r.main.ID))
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("it waited for %v for what another host runs", took)
+		}
+		r.wait(turn, memgpt.TurnDone)
+		r.close(other)
+	})
+}

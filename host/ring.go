@@ -72,6 +72,13 @@ type verdict struct {
 	mark    *store.Record
 }
 
+// Why heartbeats wait that other settings may have come sooner.
+const (
+	nothingNew  = "nothing new"
+	afterTurn   = "an interval after the last turn"
+	settingsNow = "as the settings are now"
+)
+
 // wait is the verdict on an event that is put off.
 func wait(until time.Time, why string) verdict { return verdict{until: until, why: why} }
 
@@ -129,6 +136,11 @@ func (h *Host) judgeBeat(ctx context.Context, w *store.Work, e *memgpt.Event, r 
 	if next.IsZero() {
 		return verdict{}, nil
 	}
+	if t := e.Timer; t != nil && t.Wait == "" {
+		if due := nextBeat(a, t.Seen); due.After(r.now) { // the settings were changed meanwhile
+			return wait(due, settingsNow), nil
+		}
+	}
 	due, why, err := h.beatTime(ctx, a, &w.State.Thread)
 	if err != nil || due.After(r.now) {
 		return wait(due, why), err
@@ -141,7 +153,7 @@ func (h *Host) judgeBeat(ctx context.Context, w *store.Work, e *memgpt.Event, r 
 	}
 	news, err := h.news(ctx, w, e)
 	if err != nil || news.text == "" {
-		return wait(next, "nothing new"), err
+		return wait(next, nothingNew), err
 	}
 	if end := r.spend(a); !end.IsZero() {
 		return wait(end, spentText(a)), nil

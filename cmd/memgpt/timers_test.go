@@ -200,7 +200,7 @@ func TestWatchedDirectory(t *testing.T) {
 	write("new.md", "# Sluice\n\nThe warden is called Ottilie now.")
 	loaded("new.md", 2)
 	write("old.txt", "The sluice is opened on Mondays.") // touched, not changed
-	time.Sleep(2 * watchPace)
+	time.Sleep(2 * watchPace)                            // real time: another process must have looked, and done nothing
 	loaded("old.txt", 1)
 	if said := stop(); !strings.Contains(said, "the daemon ends") || !strings.Contains(said, "default/main document_loaded: done") {
 		t.Errorf("%s", said)
@@ -232,7 +232,7 @@ func startDaemon(t *testing.T, home string, args ...string) (cmd *exec.Cmd, stop
 // waitUntil waits for something that other processes do.
 func waitUntil(t *testing.T, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) { // real time: another process's work
 		if time.Now().After(end) {
 			t.Fatal("it has not come within a minute")
 		}
@@ -273,13 +273,13 @@ func TestDaemonAndRunsKilledInTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			group = append(group, cmd)
-			time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(150)) * time.Millisecond) // real time: as below
 		}
-		time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(500)) * time.Millisecond) // real time: processes are killed at random moments
 		for _, cmd := range group {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond) // real time: as above
 		}
 	}
 	good(t, home, "", "agents", "set", "default", "heartbeat=0")
