@@ -225,10 +225,15 @@ func (w *wanted) best(v verdict, hits *tool.Hits) {
 	var totals [2]int
 	halver(large).run(len(v.score), func(half, from, to int) {
 		best[half] = newRanking(w.meta, w.reach(len(v.score)))
+		least := best[half].least()
 		for i := from; i < to; i++ {
-			if v.match(i) && w.pass.passes(i) {
-				totals[half]++
-				best[half].offer(found{doc: i, score: v.score[i]})
+			if !v.match(i) || !w.pass.passes(i) {
+				continue
+			}
+			totals[half]++
+			if y := v.score[i]; y >= least {
+				best[half].offer(found{doc: i, score: y})
+				least = best[half].least()
 			}
 		}
 	})
@@ -362,7 +367,7 @@ func (f *filter) passes(i int) bool {
 	case f.tagged != nil && !f.tagged[i]:
 		return false
 	}
-	return !f.excluded[i]
+	return len(f.excluded) == 0 || !f.excluded[i]
 }
 
 func (s *Searcher) filter(ctx context.Context, q tool.Query, meta *store.Meta) (*filter, error) {

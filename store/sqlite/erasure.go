@@ -174,7 +174,7 @@ const (
 func (s *Store) cleanLater() {
 	for range cleanTries {
 		unclean, err := s.unclean()
-		if err != nil || !unclean || !s.queue.idle() {
+		if err != nil || !unclean || !s.queue.idle(maxRounds) {
 			return
 		}
 		if err := s.cleanAtOnce(); !isBusy(err) {
