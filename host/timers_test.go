@@ -43,7 +43,7 @@ func newTimerRig(t *testing.T, begin string, a memgpt.Agent) *timerRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &timerRig{offset: at.Sub(time.Now())}
+	r := &timerRig{offset: time.Until(at)}
 	r.rig = newRig(t, r.set)
 	r.kernel.now = r.now
 	r.kernel.think = func(_ context.Context, w *store.Work) error {
@@ -87,6 +87,13 @@ func (r *timerRig) schedule(name, cron string, at time.Time) string {
 	r.must(err)
 	r.host.wakeClock()
 	return e.Timer.Schedule
+}
+
+// all returns every turn that a timer caused.
+func (r *timerRig) all() []rung {
+	r.clock.Lock()
+	defer r.clock.Unlock()
+	return slices.Clone(r.rang)
 }
 
 // times returns for when a schedule rang.
@@ -164,7 +171,7 @@ func yearOfTimers(t *testing.T, zone *time.Location) {
 	if len(count) != 365 {
 		t.Errorf("it rang in %d nights", len(count))
 	}
-	for _, x := range r.rang {
+	for _, x := range r.all() {
 		if late := x.at.Sub(x.forTime); late < 0 || late > time.Second {
 			t.Fatalf("%s for %s rang at %s", x.schedule, x.forTime, x.at)
 		}
@@ -205,8 +212,9 @@ func TestDowntime(t *testing.T) {
 				if n := len(r.times(once)); (n == 1) != (down >= 29*time.Minute) {
 					t.Errorf("%q after %v: the reminder came %d times", policy, down, n)
 				}
-				if want == 1 && passed > 1 && !strings.Contains(r.rang[len(r.rang)-1].text+r.rang[0].text, fmt.Sprintf("Its %s before that", times(passed-1))) {
-					t.Errorf("%q after %v: %+v does not say that %d were missed", policy, down, r.rang, passed-1)
+				all := r.all()
+				if want == 1 && passed > 1 && !strings.Contains(all[len(all)-1].text+all[0].text, fmt.Sprintf("Its %s before that", times(passed-1))) {
+					t.Errorf("%q after %v: %+v does not say that %d were missed", policy, down, all, passed-1)
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
@@ -288,8 +296,8 @@ func TestHeartbeatsWithNothingNew(t *testing.T) {
 		}
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if len(r.rang) != 1 || !strings.Contains(r.rang[0].text, "since the last one: 5 messages.") || strings.Contains(r.rang[0].text, "Left main") {
-			t.Errorf("%+v", r.rang)
+		if all := r.all(); len(all) != 1 || !strings.Contains(all[0].text, "since the last one: 5 messages.") || strings.Contains(all[0].text, "Left main") {
+			t.Errorf("%+v", all)
 		}
 		r.store.mu.Lock()
 		main := r.store.threads[r.main.ID]
@@ -298,9 +306,9 @@ func TestHeartbeatsWithNothingNew(t *testing.T) {
 		r.store.mu.Unlock()
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
-		if len(r.rang) != 2 || strings.Contains(r.rang[1].text, "New in") || strings.Count(r.rang[1].text, "(user): a message that came") != newsHeads ||
-			!strings.Contains(r.rang[1].text, "main context since then: 4 messages, from 2000-01-05T") {
-			t.Errorf("%+v", r.rang[1:])
+		if all := r.all(); len(all) != 2 || strings.Contains(all[1].text, "New in") || strings.Count(all[1].text, "(user): a message that came") != newsHeads ||
+			!strings.Contains(all[1].text, "main context since then: 4 messages, from 2000-01-05T") {
+			t.Errorf("%+v", all)
 		}
 		r.close()
 	})
@@ -376,7 +384,7 @@ func TestTimersNeverOnTopOfATurn(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		var last time.Time
-		for _, x := range r.rang {
+		for _, x := range r.all() {
 			if x.at.Sub(last) < 7*time.Minute {
 				t.Errorf("%s rang at %s, and the turn before it ended %s", x.schedule, x.at, last)
 			}
@@ -392,13 +400,14 @@ func TestTimersNeverOnTopOfATurn(t *testing.T) {
 // slowStore takes its time, so that others get between what it is asked.
 type slowStore struct {
 	*memory
-	rng *rand.Rand
+	rng    *rand.Rand
+	chance *sync.Mutex // guards rng
 }
 
 func (s slowStore) pause() {
-	s.mu.Lock()
+	s.chance.Lock()
 	n := s.rng.IntN(4)
-	s.mu.Unlock()
+	s.chance.Unlock()
 	time.Sleep(time.Duration(n) * time.Millisecond)
 }
 
@@ -424,7 +433,7 @@ func TestCancelWhileRinging(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newTimerRig(t, "2026-05-01T08:00:00Z", memgpt.Agent{})
 			rng := rand.New(rand.NewPCG(uint64(seed), 1))
-			slow := func(c *Config) { c.Store = slowStore{r.store, rng} }
+			slow := func(c *Config) { c.Store = slowStore{r.store, rand.New(rand.NewPCG(rng.Uint64(), 2)), new(sync.Mutex)} }
 			r.host = r.another(r.set, slow)
 			other := r.another(r.set, slow)
 			r.must(r.host.Start(r.ctx))
