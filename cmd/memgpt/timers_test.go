@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/model/script"
 	"memgpt/store"
 	"memgpt/store/sqlite"
 )
@@ -317,4 +319,46 @@ func TestDaemonAndRunsKilledInTurns(t *testing.T) {
 		}
 	}
 	t.Logf("%d reminders, %d texts in all, %d entries", len(notes), len(seen), len(entries))
+}
+
+// TestRunDeliversReminders: what the model schedules in one process, another delivers when it is due, and prints what the
+// agent says to it after its own answer.
+func TestRunDeliversReminders(t *testing.T) {
+	s := httptest.NewServer(script.NewServer(script.ServerConfig{Config: script.Config{Func: func(_ int, req *memgpt.Request) script.Reply {
+		last := req.Messages[len(req.Messages)-1].Said()
+		switch {
+		case strings.Contains(last, "remind me"):
+			return script.Calls(script.Call("schedule", "note", "tell him of the ferns", "in", "2 seconds", "request_heartbeat", false), script.Say("I will"))
+		case strings.Contains(last, `"timer_heartbeat"`) && strings.Contains(last, "tell him of the ferns"):
+			return script.Say("Your ferns are dry.")
+		case strings.Contains(last, `"status":`):
+			return script.Call("yield")
+		}
+		return script.Say("fine")
+	}}}))
+	defer s.Close()
+	home := filepath.Join(t.TempDir(), "home")
+	env := []string{"OPENAI_BASE_URL=" + s.URL + "/v1", "OPENAI_API_KEY=k", "MEMGPT_MODEL=script", "MEMGPT_WINDOW=16384"}
+	say := func(text string) string {
+		t.Helper()
+		r := command(t, home, "", env, "run", "-m", text)
+		if r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+		return r.out
+	}
+	if out := say("remind me of the ferns"); out != "I will\n" {
+		t.Errorf("%q", out)
+	}
+	list := eventLines(t, home)
+	if len(list) != 1 || !list[0].Schedule || list[0].Text != "tell him of the ferns" || list[0].Why != "the agent's reminder" {
+		t.Fatalf("%+v", list)
+	}
+	waitUntil(t, func() bool { return strings.Contains(eventLines(t, home)[0].Why, "due") })
+	if out := say("how are you?"); out != "fine\nYour ferns are dry.\n" {
+		t.Errorf("%q", out)
+	}
+	if out := say("and now?"); out != "fine\n" {
+		t.Errorf("%q", out)
+	}
 }
