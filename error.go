@@ -3,6 +3,7 @@ package memgpt
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -50,10 +51,14 @@ func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Text
 	}
-	if e.Text == "" {
-		return e.Err.Error()
+	under := e.Err.Error()
+	switch {
+	case e.Text == "":
+		return under
+	case strings.Contains(e.Text, under): // it says so in its own words
+		return e.Text
 	}
-	return e.Text + ": " + e.Err.Error()
+	return e.Text + ": " + under
 }
 
 // Unwrap returns the error beneath.

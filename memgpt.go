@@ -217,13 +217,12 @@ type Event struct {
 
 // Timer is what a timer's event knows of its time. Until it has rung, the Message of a schedule's event is the bare note.
 type Timer struct {
-	Schedule string    // "schedule-" and a UUID; "" is a heartbeat
-	Cron     string    // when the schedule comes again; "" is never
-	Set, For time.Time // when it was made, and for when; Event.Due is later where it has to wait
-	Wait     string    // why it waits, for people
-	After    time.Time // For of the time before; zero for the first
-	Seen     time.Time // what the clock showed when For was worked out
-	Rung     bool      // its time has come: Message is what the model is told
+	Schedule, Cron string    // "schedule-" and a UUID, "" is a heartbeat; when it comes again, "" is never
+	Set, For       time.Time // when it was made, and for when; Event.Due is later where it has to wait
+	Wait           string    // why it waits, for people
+	// After is For of the time before, zero for the first; Seen what the clock showed when For was worked out.
+	After, Seen time.Time
+	Rung        bool // its time has come: Message is what the model is told
 }
 
 // Delivery says what becomes of an event that comes while a turn of its conversation runs.

@@ -33,8 +33,25 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestReadModelSettings(t *testing.T) {
+	got, err := Read(env("MEMGPT_HOME", "h", "TZ", "UTC", "MEMGPT_FALLBACK", " a:b , c,,", "MEMGPT_CALLS", "Prompted", "MEMGPT_API", "responses",
+		"MEMGPT_TIMEOUT_CONNECT", "1s", "MEMGPT_TIMEOUT_FIRST", "2m", "MEMGPT_TIMEOUT_IDLE", "30s", "MEMGPT_TIMEOUT_WHOLE", "1h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Config{Home: "h", Zone: "UTC", Fallback: []string{"a:b", "c"}, Calls: "prompted", API: "responses",
+		Timeouts: Timeouts{time.Second, 2 * time.Minute, 30 * time.Second, time.Hour}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	if got, err = Read(env("MEMGPT_HOME", "h", "MEMGPT_CALLS", "auto", "MEMGPT_API", "auto")); err != nil || got.Calls != "" || got.API != "" {
+		t.Errorf("auto is %q and %q, %v", got.Calls, got.API, err)
+	}
+}
+
 func TestReadNamesWhatIsWrong(t *testing.T) {
-	for name, value := range map[string]string{"MEMGPT_WINDOW": "many", "MEMGPT_HEARTBEAT": "5"} {
+	for name, value := range map[string]string{"MEMGPT_WINDOW": "many", "MEMGPT_HEARTBEAT": "5", "MEMGPT_CALLS": "magic", "MEMGPT_API": "soap",
+		"MEMGPT_TIMEOUT_CONNECT": "0s", "MEMGPT_TIMEOUT_FIRST": "ten", "MEMGPT_TIMEOUT_IDLE": "-1s", "MEMGPT_TIMEOUT_WHOLE": "1"} {
 		if _, err := Read(env("MEMGPT_HOME", "h", name, value)); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s=%s: error %v doesn't name it", name, value, err)
 		}

@@ -116,8 +116,7 @@ func (r *run) configure() (err error) {
 		return err
 	}
 	known := r.model.Capabilities()
-	r.name = known.Name
-	if a.Model != "" {
+	if r.name = known.Name; r.name == "" {
 		r.name = a.Model
 	}
 	r.window = r.k.cfg.Window

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt/config"
+	"memgpt"
 	"memgpt/eval"
 	"memgpt/store"
 	"memgpt/store/sqlite"
@@ -20,9 +20,9 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	data, model, embedder, mode, cache string
-	window, limit, parallel, budget    int
-	noSearch, pooled, asJSON           bool
+	data, embedder, mode, cache     string
+	window, limit, parallel, budget int
+	noSearch, pooled, asJSON        bool
 }
 
 func (a *app) evalCommand() *cobra.Command {
@@ -58,7 +58,7 @@ func (a *app) evalCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.data, "data", "", "file or directory with the suite's data")
-	cmd.Flags().StringVar(&f.model, "model", "", "model that answers, or offline, also with slips; without it the configured one")
+	cmd.Flags().StringVar(&a.modelFlag, "model", "", "[provider:]model that answers, or offline, also with slips; without it the configured one")
 	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv unless named), a directory or a URL")
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
@@ -93,7 +93,7 @@ func (f *evalFlags) check() error {
 	return nil
 }
 
-func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
+func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error) {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("eval %s: %w", name, err)
 	}
@@ -101,14 +101,15 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
 	if err != nil {
 		return err
 	}
-	if a.cfg, err = config.Read(a.getenv); err != nil {
+	if err = a.configure(); err != nil {
 		return err
 	}
-	if f.model != "" {
-		a.cfg.Model = f.model
-	}
 	a.cfg.Window = f.window
-	if a.model, err = a.pickModel(ctx); err != nil {
+	if a.models, err = a.newModels(nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.models.close()) }()
+	if err = a.pickModel(ctx, memgpt.Agent{}); err != nil {
 		return err
 	}
 	a.banner()

@@ -12,6 +12,7 @@ import (
 	"memgpt"
 	"memgpt/calendar"
 	"memgpt/host"
+	"memgpt/model/offline"
 	"memgpt/schema"
 )
 
@@ -44,8 +45,8 @@ func settings() []setting {
 			func(a *memgpt.Agent) *int { return &a.Prefetch.Budget }, leastPrefetch, math.MaxInt32),
 		spanSetting("prefetch_age", "what is older is left out, as 720h or 30d", "any age",
 			func(a *memgpt.Agent) *time.Duration { return &a.Prefetch.Age }, time.Minute),
-		textSetting("model", "name of the model, as its provider knows it", "that of MEMGPT_MODEL, or what is found",
-			func(a *memgpt.Agent) *string { return &a.Model }, nil),
+		textSetting("model", "[provider:]model, as MEMGPT_MODEL takes it", "that of MEMGPT_MODEL, or what is found",
+			func(a *memgpt.Agent) *string { return &a.Model }, checkModel),
 		countSetting("window", "tokens of the model's context window that may be used", "that of MEMGPT_WINDOW, or of the model",
 			func(a *memgpt.Agent) *int { return &a.Window }, leastWindow, math.MaxInt32),
 		textSetting("zone", "IANA time zone, as Europe/Paris", "UTC", func(a *memgpt.Agent) *string { return &a.Zone }, checkZone),
@@ -289,6 +290,11 @@ func quietSetting() setting {
 			}
 			return a.Timers.Quiet
 		}}
+}
+
+func checkModel(name string) error {
+	_, _, err := offline.Parse(name)
+	return err
 }
 
 func checkZone(name string) error {

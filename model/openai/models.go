@@ -238,8 +238,12 @@ func (e *endpoint) propsWindow(ctx context.Context) int {
 }
 
 // TemplateTools asks a llama.cpp server whether its chat template shows functions to the model. Where it doesn't, the
-// server drops them without a word, a forced choice too. told is whether the server says it at all.
+// server drops them without a word, a forced choice too. told is whether the server says it at all. Servers that can't be
+// llama.cpp are not asked.
 func (m *Model) TemplateTools(ctx context.Context) (shown, told bool) {
+	if !m.endpoint().tellsProps() {
+		return false, false
+	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	var props serverProps
