@@ -37,7 +37,7 @@ type sight struct {
 // look is the embedding of a query under way.
 type look struct {
 	reading  *reading
-	embedder memgpt.Embedder
+	embedder tool.Embedder
 	cursor   store.Cursor
 	cancel   context.CancelFunc
 	late     <-chan struct{} // closed when it is waited for no longer
@@ -82,7 +82,7 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 }
 
 // pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most.
-func (s *Searcher) pick(have map[string]store.Cursor, docs int64) memgpt.Embedder {
+func (s *Searcher) pick(have map[string]store.Cursor, docs int64) tool.Embedder {
 	best, most := s.embedders[0], int64(-1)
 	for _, e := range s.embedders {
 		done := have[e.Model()].Through - have[e.Model()].Partial
