@@ -18,7 +18,7 @@ func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.db")
 	newID := lockedIDs()
 	open := func() store.Store {
-		s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path})
+		s, err := sqlite.Open(t.Context(), sqlite.Config{Path: path, Unsafe: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -379,7 +379,7 @@ func TestRetriesAreCounted(t *testing.T) {
 // TestBudgetOfOtherProcesses: what another store of the same file spent counts, and other agents in the budget of all.
 func TestBudgetOfOtherProcesses(t *testing.T) {
 	e := newEnv(t, meteredScript(t, endless(saysOK)), options{})
-	other, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Clean(e.path)})
+	other, err := sqlite.Open(t.Context(), sqlite.Config{Path: filepath.Clean(e.path), Unsafe: true})
 	must(t, err)
 	defer func() { _ = other.Close() }()
 	spend := func(agent string, n int) {

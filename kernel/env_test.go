@@ -63,7 +63,7 @@ func newEnv(t testing.TB, m memgpt.Model, o options) *env {
 	e := &env{t: t, now: time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)}
 	e.newID = kernel.NewIDs(byteSource{rand.New(rand.NewPCG(o.seed, 7))}, func() time.Time { return e.now })
 	e.path = filepath.Join(t.TempDir(), "memgpt.db")
-	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: e.path})
+	base, err := sqlite.Open(t.Context(), sqlite.Config{Path: e.path, Unsafe: true})
 	must(t, err)
 	t.Cleanup(func() { _ = base.Close() })
 	e.base, e.store = base, base

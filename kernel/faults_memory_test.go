@@ -165,8 +165,11 @@ func TestFaultsOfFinding(t *testing.T) {
 // readBackWhole sends a text, in the long form of 2 MB, and pages through it with memory_read, by what the results say.
 func readBackWhole(t *testing.T) {
 	size := 200_000
-	if long() {
+	switch {
+	case long():
 		size = 2_000_000
+	case raced:
+		size = 50_000
 	}
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {

@@ -233,7 +233,7 @@ func TestPrefetchIsMadeOnceWhereverItCrashes(t *testing.T) {
 		return faulty.Dead()
 	}
 	for _, after := range []bool{false, true} {
-		for at := int64(1); crash(at, after); at++ {
+		for at := int64(1); crash(at, after); at += every(true) {
 		}
 	}
 }

@@ -463,7 +463,7 @@ func (h *vectorHistory) compareBacklog(e *env, model string) {
 }
 
 func testVectorsRandom(e *env) {
-	for seed := range uint64(3) {
+	for seed := range seeds() {
 		h := newVectorHistory(seed)
 		for i := range 200 {
 			h.turn(e)
