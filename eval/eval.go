@@ -16,6 +16,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"memgpt"
 	"memgpt/memtool"
@@ -50,6 +51,10 @@ type Config struct {
 	// Parallel is how many questions are asked at once; 0 is the number of CPUs. It does not change the results of a model
 	// that answers equal requests equally.
 	Parallel int
+	// Seed decides what a suite draws by chance, and the resamples of the intervals. A model's own chance is the model's.
+	Seed uint64
+	// Clock times the questions; nil times none.
+	Clock func() time.Time
 	// Progress is told how many questions were asked, one call at a time; nil is nobody.
 	Progress func(done, total int)
 }
@@ -96,13 +101,13 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 }
 
 // all runs the cases, several at once, and returns their outcomes in order.
-func (r *runner) all(ctx context.Context, cases []Case) ([]Outcome, error) {
-	results := make([][]Outcome, len(cases))
+func (r *runner) all(ctx context.Context, cases []Case) ([]Record, error) {
+	results := make([][]Record, len(cases))
 	err := each(ctx, make(chan struct{}, r.cfg.Parallel), len(cases), func(ctx context.Context, i int) (err error) {
 		results[i], err = r.runCase(ctx, &cases[i])
 		return err
 	})
-	var out []Outcome
+	var out []Record
 	for _, list := range results {
 		out = append(out, list...)
 	}
@@ -110,7 +115,7 @@ func (r *runner) all(ctx context.Context, cases []Case) ([]Outcome, error) {
 }
 
 // runCase loads the material of a case and asks its questions.
-func (r *runner) runCase(ctx context.Context, c *Case) (out []Outcome, err error) {
+func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error) {
 	s, dispose, err := r.cfg.Open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("make a store for %s: %w", c.Name, err)
@@ -124,7 +129,7 @@ func (r *runner) runCase(ctx context.Context, c *Case) (out []Outcome, err error
 	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w", c.Name, err)
 	}
-	out = make([]Outcome, len(c.Questions))
+	out = make([]Record, len(c.Questions))
 	err = each(ctx, r.slots, len(c.Questions), func(ctx context.Context, i int) (err error) {
 		if out[i], err = l.ask(ctx, &c.Questions[i]); err != nil {
 			return fmt.Errorf("ask question %s of %s: %w", c.Questions[i].ID, c.Name, err)

@@ -89,7 +89,7 @@ type PrefetchFloor struct {
 }
 
 // reportPrefetch adds up what the system looked up.
-func reportPrefetch(budget int, outcomes []Outcome) *PrefetchReport {
+func reportPrefetch(budget int, outcomes []Record) *PrefetchReport {
 	var turns, hits, tokens, second, evidence, used mean
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -105,10 +105,10 @@ func reportPrefetch(budget int, outcomes []Outcome) *PrefetchReport {
 }
 
 // handedShare is how much of the evidence the system handed over.
-func (o *Outcome) handedShare() float64 { return float64(o.Handed) / float64(o.Gold) }
+func (o *Record) handedShare() float64 { return ratio(o.Handed(), o.Gold()) }
 
 // best is the score of the best hit that was handed over.
-func (o *Outcome) best() float64 {
+func (o *Record) best() float64 {
 	best := math.Inf(-1)
 	for _, h := range o.Prefetch.Hits {
 		best = max(best, h.Score)
@@ -117,9 +117,9 @@ func (o *Outcome) best() float64 {
 }
 
 // floors ranks the questions for which something was handed over by their best hit.
-func floors(outcomes []Outcome) (list []PrefetchFloor) {
-	spoke := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return len(o.Prefetch.Hits) == 0 })
-	slices.SortStableFunc(spoke, func(a, b Outcome) int { return cmp.Compare(b.best(), a.best()) })
+func floors(outcomes []Record) (list []PrefetchFloor) {
+	spoke := slices.DeleteFunc(slices.Clone(outcomes), func(o Record) bool { return len(o.Prefetch.Hits) == 0 })
+	slices.SortStableFunc(spoke, func(a, b Record) int { return cmp.Compare(b.best(), a.best()) })
 	n := len(outcomes)
 	carried, at := 0.0, 0
 	for tenth := 1; tenth <= 10; tenth++ {

@@ -46,33 +46,33 @@ type Report struct {
 	ByLevel     map[string]float64 `json:"by_level,omitempty"`
 	NByLevel    map[string]int     `json:"n_by_level,omitempty"`
 
-	// Outcomes are the questions one by one, in the order of the data.
-	Outcomes []Outcome `json:"-"`
+	// Records are the questions one by one, in the order of the data.
+	Records []Record `json:"-"`
 }
 
 // report adds the outcomes up.
-func (r *runner) report(outcomes []Outcome) (*Report, error) {
+func (r *runner) report(outcomes []Record) (*Report, error) {
 	rep := &Report{Suite: r.suite.Name, Mode: r.cfg.Mode, Model: r.cfg.Model.Capabilities().Name, Window: r.cfg.Window, Search: r.cfg.Mode.searches(),
-		N: len(outcomes), WithoutEvidence: r.suite.Skipped(), Outcomes: outcomes}
+		N: len(outcomes), WithoutEvidence: r.suite.Skipped(), Records: outcomes}
 	var evidence, some, all, answered, right, searches, steps, tokens mean
 	groups := map[string]*mean{}
 	failure := ""
 	for i := range outcomes {
 		o := &outcomes[i]
-		share := float64(o.Seen) / float64(o.Gold)
+		share := ratio(o.Seen(), o.Gold())
 		evidence.add(share)
-		some.count(o.Seen > 0)
-		all.count(o.Seen == o.Gold)
+		some.count(o.Seen() > 0)
+		all.count(o.Seen() == o.Gold())
 		answered.count(o.Spoke)
-		right.count(o.Right)
+		right.count(o.right())
 		searches.add(float64(o.Searches))
 		steps.add(float64(o.Steps))
-		tokens.add(float64(o.Tokens))
+		tokens.add(float64(o.Input))
 		if groups[o.Group] == nil {
 			groups[o.Group] = new(mean)
 		}
 		if r.suite.Scored {
-			groups[o.Group].count(o.Right)
+			groups[o.Group].count(o.right())
 		} else {
 			groups[o.Group].add(share)
 		}
@@ -126,6 +126,14 @@ func (m *mean) count(yes bool) {
 		m.sum++
 	}
 	m.n++
+}
+
+// ratio is a share of which none of none is all.
+func ratio(n, of int) float64 {
+	if of == 0 {
+		return 1
+	}
+	return float64(n) / float64(of)
 }
 
 func (m *mean) value() float64   { return math.Round(100*m.sum/float64(max(m.n, 1))) / 100 }

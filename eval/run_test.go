@@ -24,7 +24,7 @@ func TestPerfectModelIsAtTheTop(t *testing.T) {
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
 		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
 	got := *rep
-	got.Tokens, got.Outcomes = 0, nil
+	got.Tokens, got.Records = 0, nil
 	if diff := cmp.Diff(want, &got); diff != "" { // the last question's words stand in the other conversation alone
 		t.Error(diff)
 	}
@@ -261,7 +261,7 @@ func TestFailures(t *testing.T) {
 		return script.Say("hm")
 	})
 	rep := run(t, Config{Model: some}, talkSuite(t))
-	if rep.Failed != 1 || rep.N != 4 || rep.Answered != 75 || rep.Outcomes[0].Failure == "" {
+	if rep.Failed != 1 || rep.N != 4 || rep.Answered != 75 || rep.Records[0].Failure == "" {
 		t.Errorf("got %+v", rep)
 	}
 

@@ -42,6 +42,8 @@ type Question struct {
 	Group  string    // category or level
 	Time   time.Time // when it is asked; zero leaves it to the case
 	Gold   []Evidence
+	// Abstain says that the material doesn't hold the answer: saying so is right.
+	Abstain bool
 	// Faults counts the pieces of evidence that the data names and doesn't have.
 	Faults int
 }
