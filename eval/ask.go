@@ -9,15 +9,19 @@ import (
 	"memgpt/store"
 )
 
+// answer puts one question to whatever the mode says.
+func (l *loader) answer(ctx context.Context, q *Question) (Record, error) {
+	if l.r.cfg.Mode.baseline() {
+		return l.askPlain(ctx, q, l.r.cfg.K)
+	}
+	return l.ask(ctx, q)
+}
+
 // ask puts one question to the agent in a conversation of its own. What comes of it is kept beside the store and thrown
 // away, so that no question can find another one's words.
 func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 	start := l.r.now()
-	at := q.Time
-	if at.IsZero() {
-		at = l.c.Now
-	}
-	clock := &clock{at: at}
+	clock := &clock{at: l.askedAt(q)}
 	id := l.ids(clock, "question "+q.ID+"\x00"+q.Text)
 	watch := newWatch(q)
 	watch.count = l.r.counter

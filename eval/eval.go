@@ -29,6 +29,9 @@ import (
 // DefaultWindow is the context window in tokens where the configuration names none: far less than any suite's material.
 const DefaultWindow = 4096
 
+// DefaultK is how many hits the baseline of one search takes where the configuration names no number.
+const DefaultK = 10
+
 // Config says how a suite is run.
 type Config struct {
 	// Open makes a new, empty store and returns how to dispose of it. It is called once for each Case that is asked about,
@@ -44,6 +47,11 @@ type Config struct {
 	Mode Mode
 	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
 	Budget int
+	// K is how many hits ModeRAG takes; 0 is DefaultK.
+	K int
+	// SummaryWords bounds the summary of ModeSummary; 0 is SummaryWords in the paper's suite, else what a quarter of the
+	// window holds.
+	SummaryWords int
 	// Embedder makes the vectors of queries, and Index, which is called when a case's memory is loaded, those of its texts.
 	// Without both, search goes by words alone.
 	Embedder memgpt.Embedder
@@ -71,6 +79,14 @@ type runner struct {
 	tools map[memtool.Form][]tool.Tool
 	done  int
 	total int
+	folds int // tokens of summaries that were made for the baseline
+}
+
+// spent adds to the tokens of summaries.
+func (r *runner) spent(tokens int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.folds += tokens
 }
 
 // Run asks the questions of a suite and reports. It fails where a store does, where the context ends, and where the model
@@ -131,7 +147,7 @@ func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error)
 	}
 	out = make([]Record, len(c.Questions))
 	err = each(ctx, r.slots, len(c.Questions), func(ctx context.Context, i int) (err error) {
-		if out[i], err = l.ask(ctx, &c.Questions[i]); err != nil {
+		if out[i], err = l.answer(ctx, &c.Questions[i]); err != nil {
 			return fmt.Errorf("ask question %s of %s: %w", c.Questions[i].ID, c.Name, err)
 		}
 		r.progress()

@@ -121,7 +121,7 @@ func (w *watch) hits(res memgpt.Result) {
 	if !searches(res.Name) || res.Failed {
 		return
 	}
-	for _, q := range quotes(resultText(res.Text)) {
+	for _, q := range quotes(res.Text) { // as it is stored, without the envelope of a request
 		for _, g := range w.gold {
 			g.found = g.found || g.ID == q.ID
 		}

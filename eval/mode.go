@@ -10,8 +10,9 @@ import (
 	"memgpt"
 )
 
-// Mode is who looks into memory for a question: the model by its functions, the system before the model reads the
-// question (memgpt.Prefetch), both, or nobody.
+// Mode is the system that answers: an agent, in which the model looks into memory by its functions, the system does before
+// the model reads the question (memgpt.Prefetch), both do, or nobody does; or a baseline, which puts what it has of the
+// material into one prompt.
 type Mode string
 
 // Modes.
@@ -20,10 +21,18 @@ const (
 	ModePrefetch Mode = "prefetch" // the system hands over; the model lacks the functions that bring stored texts back
 	ModeBoth     Mode = "both"
 	ModeNone     Mode = "none"
+
+	ModeFull    Mode = "full"    // baseline: the material in the order of its file, cut at the end
+	ModeSliding Mode = "sliding" // baseline: the newest that fits
+	ModeSummary Mode = "summary" // baseline: a recursive summary of all (paper, section 3.1.1)
+	ModeRAG     Mode = "rag"     // baseline: the first K hits of one search with the question's words
+	ModeOracle  Mode = "oracle"  // ceiling: the evidence
 )
 
 // Modes returns the modes.
-func Modes() []Mode { return []Mode{ModePrefetch, ModeMemGPT, ModeBoth, ModeNone} }
+func Modes() []Mode {
+	return []Mode{ModePrefetch, ModeMemGPT, ModeBoth, ModeNone, ModeFull, ModeSliding, ModeSummary, ModeRAG, ModeOracle}
+}
 
 // ParseMode reads the name of a mode.
 func ParseMode(name string) (Mode, error) {
@@ -38,7 +47,15 @@ func ParseMode(name string) (Mode, error) {
 }
 
 // searches reports whether the model has the functions that bring stored texts back.
-func (m Mode) searches() bool { return m != ModePrefetch && m != ModeNone }
+func (m Mode) searches() bool { return m == ModeMemGPT || m == ModeBoth }
+
+// Looks reports whether anything is searched for, so that vectors are of use.
+func (m Mode) Looks() bool { return m.searches() || m.prefetches() || m == ModeRAG }
+
+// baseline reports whether no agent answers but one prompt.
+func (m Mode) baseline() bool {
+	return m == ModeFull || m == ModeSliding || m == ModeSummary || m == ModeRAG || m == ModeOracle
+}
 
 // prefetches reports whether the system looks.
 func (m Mode) prefetches() bool { return m == ModePrefetch || m == ModeBoth }
@@ -54,6 +71,9 @@ func (c *Config) settle() error {
 	if c.Mode == "" {
 		c.Mode = ModeMemGPT
 	}
+	if c.K <= 0 {
+		c.K = DefaultK
+	}
 	_, err := ParseMode(string(c.Mode))
 	return err
 }
@@ -64,6 +84,14 @@ func (c *Config) prefetch() memgpt.Prefetch {
 		return memgpt.Prefetch{}
 	}
 	return memgpt.Prefetch{Mode: memgpt.PrefetchOn, Budget: c.Budget}
+}
+
+// agentWindow is the window of the agent that holds the memory. For a baseline it only loads, in any window that does.
+func (c *Config) agentWindow() int {
+	if c.Mode.baseline() {
+		return max(c.Window, DefaultWindow)
+	}
+	return c.Window
 }
 
 // PrefetchReport is what the system's looking up came to.

@@ -26,6 +26,10 @@ const chainPersona = "My archival storage holds pairs of keys and values, one pa
 	" asked for the value of a key, I search archival storage for it. A value may itself be a key of another pair: so I" +
 	" look up each value in turn and go on from it, until a value is the key of nothing. That last value is my answer."
 
+// chainPlain is the same instruction for a prompt that has the pairs in it.
+const chainPlain = "It holds pairs of keys and values, one pair a line, written as key: value. A value may itself be a key of another" +
+	" pair: then look up that key too, and go on until a value is the key of nothing. That last value is the answer."
+
 // NestedKV reads the paper's nested key-value task from the directory that holds its files: 140 pairs of UUIDs, and
 // orderings that chain them. Level k is a question whose answer takes k hops beyond the first pair; its orderings are in
 // the file for k+1 indices: the value of each index but the last is replaced by the key of the next.
@@ -100,7 +104,7 @@ func chainCase(pairs [][2]string, line []byte, n int) (Case, error) {
 			next[at] = pairs[order[i+1]][0]
 		}
 	}
-	c := Case{Persona: chainPersona, Now: timeless}
+	c := Case{Persona: chainPersona, Plain: chainPlain, Now: timeless}
 	for i, p := range pairs {
 		value := p[1]
 		if v, ok := next[i]; ok {

@@ -25,6 +25,7 @@ type Suite struct {
 type Case struct {
 	Name      string
 	Persona   string        // value of the agent's block persona
+	Plain     string        // what a baseline is told beside its instructions
 	Lines     []kernel.Line // imported into recall storage
 	Passages  []Passage     // put into archival storage
 	Now       time.Time     // when it is loaded, and asked where a question has no time

@@ -22,6 +22,8 @@ import (
 type evalFlags struct {
 	data, model, embedder, mode, cache string
 	window, limit, parallel, budget    int
+	k, summaryWords                    int
+	seed                               uint64
 	noSearch, pooled, asJSON           bool
 }
 
@@ -42,7 +44,7 @@ func (a *app) evalCommand() *cobra.Command {
 			"evidence_in_context; by_level the share of right answers: the last value was said, and every pair of the chain was in\n" +
 			"context. Shares are in per cent. Questions that name no evidence are not asked and counted apart. --limit takes its\n" +
 			"questions evenly from all; in nested-kv it holds for each level. tokens are those of all requests of a question.\n\n" +
-			"--mode says who looks into memory. Where the system does, prefetch holds for how many questions it handed something\n" +
+			"--mode says who answers. Where the system looks into memory, prefetch holds for how many questions it handed something\n" +
 			"over (turns), what that cost and the evidence in it; floors what would be left if it spoke only where its best hit\n" +
 			"scores high.\n\n" +
 			"--model offline:forget_search=.3,bad_query=.1,stop_paging=.2,forget_save=.5,seed=7 makes the stand-in slip in that\n" +
@@ -63,8 +65,12 @@ func (a *app) evalCommand() *cobra.Command {
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
 	cmd.Flags().IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many questions are asked at once; the results are the same")
-	cmd.Flags().StringVar(&f.mode, "mode", string(eval.ModeMemGPT), "who looks into memory: memgpt (the model pages), prefetch (the system hands over, the\n"+
-		"model has no search functions), both, or none")
+	cmd.Flags().StringVar(&f.mode, "mode", string(eval.ModeMemGPT), "who answers: an agent whose memory the model pages (memgpt), the system looks into\n"+
+		"(prefetch, the model has no search functions), both, or none; or a baseline with one prompt: full (all, cut at the end),\n"+
+		"sliding (the newest), summary (recursive), rag (the first hits of one search), oracle (the evidence)")
+	cmd.Flags().IntVar(&f.k, "k", 0, fmt.Sprintf("hits that --mode rag takes; 0 is %d", eval.DefaultK))
+	cmd.Flags().IntVar(&f.summaryWords, "summary-words", 0, "words of the summary of --mode summary; 0 is 100 for dmr, else what a quarter of the window holds")
+	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "decides what a suite draws by chance; a stand-in's slips have a seed of their own, in its name")
 	cmd.Flags().IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
 	cmd.Flags().StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
 	cmd.Flags().BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
@@ -87,7 +93,13 @@ func (f *evalFlags) check() error {
 		return errors.New("--window and --parallel take numbers above 0, --limit and --prefetch-budget 0 or more")
 	case f.noSearch && mode != eval.ModeNone:
 		return fmt.Errorf("--no-search is --mode none, and --mode says %s; leave one out", mode)
-	case f.budget > 0 && (mode == eval.ModeMemGPT || mode == eval.ModeNone):
+	case f.k < 0 || f.summaryWords < 0:
+		return errors.New("--k and --summary-words take 0 or more; 0 is the default")
+	case f.k > 0 && mode != eval.ModeRAG:
+		return fmt.Errorf("--k is how many hits --mode rag takes, and --mode is %s", mode)
+	case f.summaryWords > 0 && mode != eval.ModeSummary:
+		return fmt.Errorf("--summary-words bounds the summary of --mode summary, and --mode is %s", mode)
+	case f.budget > 0 && mode != eval.ModePrefetch && mode != eval.ModeBoth:
 		return fmt.Errorf("--prefetch-budget: nothing is handed over in --mode %s; take --mode prefetch or both", mode)
 	}
 	return nil
@@ -132,12 +144,13 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	start := time.Now()
 	meter := &meter{app: a, last: start}
 	cfg := eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode),
-		Budget: f.budget, Parallel: f.parallel, Progress: meter.progress}
+		Budget: f.budget, Parallel: f.parallel, Progress: meter.progress, K: f.k, SummaryWords: f.summaryWords, Seed: f.seed,
+		Clock: time.Now}
 	cache, err := a.evalEmbedder(f.embedder, f.cache)
 	if err != nil {
 		return nil, err
 	}
-	if cache != nil && cfg.Mode != eval.ModeNone {
+	if cache != nil && cfg.Mode.Looks() {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
 		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }
