@@ -9,12 +9,30 @@ import (
 	"memgpt/store"
 )
 
-// answer puts one question to whatever the mode says.
-func (l *loader) answer(ctx context.Context, q *Question) (Record, error) {
+// answer puts one question to whatever the mode says, and has the answer measured. k is for the baseline of one search.
+func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, err error) {
 	if l.r.cfg.Mode.baseline() {
-		return l.askPlain(ctx, q, l.r.cfg.K)
+		rec, err = l.askPlain(ctx, q, k)
+	} else {
+		rec, err = l.ask(ctx, q)
 	}
-	return l.ask(ctx, q)
+	if err != nil {
+		return rec, err
+	}
+	if q.Login {
+		rec.Variant, rec.Verdicts = q.Group, Verdicts{}
+		return rec, similar(ctx, l.r.cfg.Embedder, q, rec.Answer, &rec.Verdicts)
+	}
+	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() {
+		if err := l.rankSessions(ctx, q, &rec); err != nil {
+			return rec, err
+		}
+	}
+	if l.r.cfg.Judge != nil {
+		rec.Verdicts.Judge, err = judge(ctx, l.r.cfg.Judge, q.Text, &rec)
+		rec.Lost = rec.lost()
+	}
+	return rec, err
 }
 
 // ask puts one question to the agent in a conversation of its own. What comes of it is kept beside the store and thrown
@@ -38,9 +56,13 @@ func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 		return Record{}, err
 	}
 	w := &store.Work{State: st, TTL: leaseTime, Emit: watch.update}
-	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: l.asked.ID, Type: memgpt.EventUser,
-		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, q.Text)}
-	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: memgpt.EventUser,
+	typ, origin := memgpt.EventUser, memgpt.OriginUser
+	if q.Login {
+		typ, origin = memgpt.EventLogin, memgpt.OriginSystem
+	}
+	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: l.asked.ID, Type: typ,
+		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, origin, q.Text)}
+	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: typ,
 		State: memgpt.TurnQueued}
 	w.Lease = memgpt.Lease{Thread: l.asked.ID, Number: 1, Until: clock.now().Add(leaseTime)}
 	if err := k.Run(ctx, w); err != nil {
@@ -91,7 +113,7 @@ func (w *watch) ended(turn *memgpt.Turn) {
 func (l *loader) record(q *Question, w *watch) Record {
 	r := &l.r.cfg
 	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed,
-		Case: l.c.Name, Question: q.ID, Group: q.Group, QuestionHash: HashQuestion(q.Text), Expected: q.Answer, Abstain: q.Abstain,
+		Case: l.c.Name, Question: q.ID, Group: q.Group, QuestionHash: HashQuestion(q.Text), Expected: q.Answer, Abstain: q.Abstain, WrongGold: r.WrongGold.has(l.c.Name, q.ID),
 		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Faults: q.Faults, Input: w.input, Output: w.output, Cached: w.cached, Prefix: w.prefix,
 		Searches: w.searches, Steps: w.steps, Prefetch: w.lookup, Stop: w.stop, Failure: w.failure, Evidence: []Piece{}}
 	rec.Verdicts = verdicts(&rec, l.r.suite.Scored, w.allShown())

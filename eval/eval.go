@@ -47,11 +47,15 @@ type Config struct {
 	Mode Mode
 	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
 	Budget int
-	// K is how many hits ModeRAG takes; 0 is DefaultK.
-	K int
+	// Ks is how many hits ModeRAG takes; with several it answers each question with each. nil is DefaultK.
+	Ks []int
 	// SummaryWords bounds the summary of ModeSummary; 0 is SummaryWords in the paper's suite, else what a quarter of the
 	// window holds.
 	SummaryWords int
+	// Judge says whether answers are right; nil is nobody. A stand-in can't.
+	Judge memgpt.Model
+	// WrongGold lists questions that are reported with and without.
+	WrongGold WrongGold
 	// Embedder makes the vectors of queries, and Index, which is called when a case's memory is loaded, those of its texts.
 	// Without both, search goes by words alone.
 	Embedder memgpt.Embedder
@@ -98,13 +102,17 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, fmt.Errorf("run suite %s: %w", s.Name, err)
 	}
+	if s.Name == SuiteOpener && (cfg.Embedder == nil || cfg.Mode.baseline()) {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: an agent opens the conversation, and an encoder measures what it says; it needs"+
+			" a mode of an agent (%s) and an embedder", s.Name, ModeMemGPT)
+	}
 	counter, err := token.New(token.Config{})
 	if err != nil {
 		return nil, err
 	}
 	cases := s.pick(cfg.Limit)
 	r := &runner{cfg: cfg, suite: s, counter: counter, analyzer: new(retrieve.Analyzer),
-		slots: make(chan struct{}, cfg.Parallel), total: countQuestions(cases),
+		slots: make(chan struct{}, cfg.Parallel), total: countQuestions(cases) * len(cfg.Ks),
 		tools: map[memtool.Form][]tool.Tool{}}
 	if r.total == 0 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: none of its %d questions names evidence", s.Name, s.Skipped())
@@ -145,10 +153,12 @@ func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error)
 	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
 		return nil, fmt.Errorf("load %s: %w", c.Name, err)
 	}
-	out = make([]Record, len(c.Questions))
-	err = each(ctx, r.slots, len(c.Questions), func(ctx context.Context, i int) (err error) {
-		if out[i], err = l.answer(ctx, &c.Questions[i]); err != nil {
-			return fmt.Errorf("ask question %s of %s: %w", c.Questions[i].ID, c.Name, err)
+	ks := r.cfg.Ks
+	out = make([]Record, len(c.Questions)*len(ks))
+	err = each(ctx, r.slots, len(out), func(ctx context.Context, i int) (err error) {
+		q := &c.Questions[i/len(ks)]
+		if out[i], err = l.answer(ctx, q, ks[i%len(ks)]); err != nil {
+			return fmt.Errorf("ask question %s of %s: %w", q.ID, c.Name, err)
 		}
 		r.progress()
 		return nil

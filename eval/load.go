@@ -84,7 +84,7 @@ func (c *clock) now() time.Time {
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
 	now := clock.now()
 	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
-	human := memgpt.Block{ID: id("block"), Label: "human", Limit: blockLimit, Description: "Key facts about the person you talk with."}
+	human := memgpt.Block{ID: id("block"), Label: "human", Value: l.c.Human, Limit: blockLimit, Description: "Key facts about the person you talk with."}
 	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.agentWindow(), Blocks: []string{persona.ID, human.ID}, Created: now,
 		Prefetch: l.r.cfg.prefetch()}
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}

@@ -47,7 +47,7 @@ func ParseMode(name string) (Mode, error) {
 }
 
 // searches reports whether the model has the functions that bring stored texts back.
-func (m Mode) searches() bool { return m == ModeMemGPT || m == ModeBoth }
+func (m Mode) searches() bool { return m != ModePrefetch && m != ModeNone && !m.baseline() }
 
 // Looks reports whether anything is searched for, so that vectors are of use.
 func (m Mode) Looks() bool { return m.searches() || m.prefetches() || m == ModeRAG }
@@ -71,11 +71,27 @@ func (c *Config) settle() error {
 	if c.Mode == "" {
 		c.Mode = ModeMemGPT
 	}
-	if c.K <= 0 {
-		c.K = DefaultK
+	if len(c.Ks) == 0 {
+		c.Ks = []int{DefaultK}
+	}
+	for _, k := range c.Ks {
+		if k <= 0 || c.Mode != ModeRAG && len(c.Ks) > 1 {
+			return memgpt.Errorf(memgpt.CodeInvalid, "numbers of hits %v: they are above 0, and several go with mode %s alone", c.Ks, ModeRAG)
+		}
+	}
+	if c.Judge != nil && c.Judge.Capabilities().StandIn {
+		return memgpt.Errorf(memgpt.CodeInvalid, "%s is a stand-in and understands nothing: it can't judge answers; name a language model", c.Judge.Capabilities().Name)
 	}
 	_, err := ParseMode(string(c.Mode))
 	return err
+}
+
+// headline is the number of hits whose figures a report begins with.
+func (c *Config) headline() int {
+	if slices.Contains(c.Ks, DefaultK) {
+		return DefaultK
+	}
+	return c.Ks[0]
 }
 
 // prefetch is the setting of the agents that are asked.

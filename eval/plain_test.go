@@ -14,6 +14,14 @@ import (
 	"memgpt/model/script"
 )
 
+// kOf asks for more hits than a window holds, where a mode searches.
+func kOf(m Mode) []int {
+	if m == ModeRAG {
+		return []int{1, 30}
+	}
+	return nil
+}
+
 var baselines = []Mode{ModeFull, ModeSliding, ModeSummary, ModeRAG, ModeOracle}
 
 // longSuite has n lines of made-up talk, each with a word of its own, and a question about the one at each of those places.
@@ -97,7 +105,7 @@ func TestBaselinesKeepToTheWindow(t *testing.T) {
 	for _, window := range []int{320, 512, 1024, 3000, 8192} {
 		for _, mode := range baselines {
 			l := &listener{answer: "well"}
-			run(t, Config{Model: l.model(), Mode: mode, Window: window, K: 30}, s)
+			run(t, Config{Model: l.model(), Mode: mode, Window: window, Ks: kOf(mode)}, s)
 			r := testRunner(t, l.model())
 			r.cfg.Window = window
 			if len(l.requests) < 2 {
