@@ -174,9 +174,9 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 	return kernel.New(cfg)
 }
 
-// searcher is the search that agents have.
-func (l *loader) searcher(s store.Store, now func() time.Time) (*retrieve.Searcher, error) {
-	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now}
+// searcher is the search that agents have, less the parts that off names.
+func (l *loader) searcher(s store.Store, now func() time.Time, off ...string) (*retrieve.Searcher, error) {
+	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now, Off: off}
 	if l.r.cfg.Embedder != nil {
 		wired.Embedders = []memgpt.Embedder{l.r.cfg.Embedder}
 	}

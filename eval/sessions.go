@@ -29,7 +29,7 @@ func (l *loader) rankSessions(ctx context.Context, q *Question, rec *Record) err
 		gold[session[g.ID]] = true
 	}
 	now := func() time.Time { return l.askedAt(q) }
-	s, err := l.searcher(l.store, now)
+	s, err := l.searcher(l.store, now, "floor")
 	if err != nil {
 		return err
 	}

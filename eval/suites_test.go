@@ -200,9 +200,9 @@ func TestStandInOpensFromWorkingContext(t *testing.T) {
 	}
 }
 
-const docs = `{"conv":"d","docs":[{"id":"p0","text":"The kiln at Lund was built in 1911 by Oke Berg. It burns birch.","time":"","who":""},` +
-	`{"id":"p1","text":"Rona is an island. Its ferry sails at noon, and it has one shop.","time":"","who":""},` +
-	`{"id":"p2","text":"Otters live under the bridge of Sund, eleven of them in a good year.","time":"","who":""}],` +
+const docs = `{"conv":"d","docs":[{"id":"p0","text":"The kiln at Lund was built in 1911 by Oke Berg. It burns birch from beyond the bridge of Sund.","time":"","who":""},` +
+	`{"id":"p1","text":"Rona is an island. Its ferry sails at noon, and it has one shop. The kiln at Lund and the bridge of Sund are far away.","time":"","who":""},` +
+	`{"id":"p2","text":"Otters live under the bridge of Sund, eleven of them in a good year. They are not seen at the kiln at Lund.","time":"","who":""}],` +
 	`"queries":[{"id":"a","q":"Who built the kiln at Lund?","a":"Oke Berg","cat":"qa","gold":["p0"]},` +
 	`{"id":"b","q":"How many otters live under the bridge of Sund?","a":"eleven","cat":"qa","gold":["p2"]}]}`
 
@@ -229,7 +229,7 @@ func TestDocumentsAgainstK(t *testing.T) {
 		}
 	}
 	// In a window that holds hardly more than one document, many are cut so short that the answers are gone.
-	if rep := run(t, Config{Model: standIn(t), Mode: ModeRAG, Window: 135, Ks: []int{1, 3}}, s); *rep.ByK["1"].Evidence <= *rep.ByK["3"].Evidence {
+	if rep := run(t, Config{Model: standIn(t), Mode: ModeRAG, Window: 150, Ks: []int{1, 3}}, s); *rep.ByK["1"].Evidence <= *rep.ByK["3"].Evidence {
 		t.Errorf("cut: %v %v", *rep.ByK["1"].Evidence, *rep.ByK["3"].Evidence)
 	}
 	if rep := run(t, Config{Model: standIn(t)}, s); *rep.Accuracy != 100 || rep.K != 0 || rep.ByK != nil {
