@@ -40,38 +40,45 @@ func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, er
 func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 	start := l.r.now()
 	clock := &clock{at: l.askedAt(q)}
-	id := l.ids(clock, "question "+q.ID+"\x00"+q.Text)
 	watch := newWatch(q)
 	watch.count = l.r.counter
 	side := newOverlay(l.store, l.agent.ID)
 	if err := watch.lookUp(ctx, side, l.agent.ID); err != nil {
 		return Record{}, err
 	}
+	if err := l.turn(ctx, side, l.asked.ID, q, watch, clock, l.ids(clock, "question "+q.ID+"\x00"+q.Text)); err != nil {
+		return Record{}, err
+	}
+	rec := l.record(q, watch)
+	rec.Seconds = l.r.since(start)
+	return rec, nil
+}
+
+// turn runs one turn of a conversation on a memory that is kept aside.
+func (l *loader) turn(ctx context.Context, side *overlay, thread string, q *Question, watch *watch, clock *clock, id func(string) string) error {
 	k, err := l.kernel(side, &watched{Model: l.r.cfg.Model, watch: watch}, clock.now, id)
 	if err != nil {
-		return Record{}, err
+		return err
 	}
-	st, err := store.Load(ctx, side, "", l.asked.ID)
+	st, err := store.Load(ctx, side, "", thread)
 	if err != nil {
-		return Record{}, err
+		return err
 	}
-	w := &store.Work{State: st, TTL: leaseTime, Emit: watch.update}
 	typ, origin := memgpt.EventUser, memgpt.OriginUser
 	if q.Login {
 		typ, origin = memgpt.EventLogin, memgpt.OriginSystem
 	}
-	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: l.asked.ID, Type: typ,
+	w := &store.Work{State: st, TTL: leaseTime, Emit: watch.update}
+	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: thread, Type: typ,
 		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, origin, q.Text)}
-	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: typ,
+	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: thread, Event: w.Event.ID, Type: typ,
 		State: memgpt.TurnQueued}
-	w.Lease = memgpt.Lease{Thread: l.asked.ID, Number: 1, Until: clock.now().Add(leaseTime)}
+	w.Lease = memgpt.Lease{Thread: thread, Number: 1, Until: clock.now().Add(leaseTime)}
 	if err := k.Run(ctx, w); err != nil {
-		return Record{}, err
+		return err
 	}
 	watch.ended(&w.Turn)
-	rec := l.record(q, watch)
-	rec.Seconds = l.r.since(start)
-	return rec, nil
+	return nil
 }
 
 // now and since time a question, where the run has a clock.

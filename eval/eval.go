@@ -106,14 +106,12 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: an agent opens the conversation, and an encoder measures what it says; it needs"+
 			" a mode of an agent (%s) and an embedder", s.Name, ModeMemGPT)
 	}
-	counter, err := token.New(token.Config{})
+	cases := s.pick(cfg.Limit)
+	r, err := newRunner(cfg, s)
 	if err != nil {
 		return nil, err
 	}
-	cases := s.pick(cfg.Limit)
-	r := &runner{cfg: cfg, suite: s, counter: counter, analyzer: new(retrieve.Analyzer),
-		slots: make(chan struct{}, cfg.Parallel), total: countQuestions(cases) * len(cfg.Ks),
-		tools: map[memtool.Form][]tool.Tool{}}
+	r.total = countQuestions(cases) * len(cfg.Ks)
 	if r.total == 0 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: none of its %d questions names evidence", s.Name, s.Skipped())
 	}
@@ -122,6 +120,16 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 		return nil, fmt.Errorf("run suite %s: %w", s.Name, err)
 	}
 	return r.report(outcomes)
+}
+
+// newRunner returns what the questions of a run share. The configuration is settled.
+func newRunner(cfg Config, s *Suite) (*runner, error) {
+	counter, err := token.New(token.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &runner{cfg: cfg, suite: s, counter: counter, analyzer: new(retrieve.Analyzer), slots: make(chan struct{}, cfg.Parallel),
+		tools: map[memtool.Form][]tool.Tool{}}, nil
 }
 
 // all runs the cases, several at once, and returns their outcomes in order.
@@ -140,19 +148,11 @@ func (r *runner) all(ctx context.Context, cases []Case) ([]Record, error) {
 
 // runCase loads the material of a case and asks its questions.
 func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error) {
-	s, dispose, err := r.cfg.Open(ctx)
+	l, dispose, err := r.loaded(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("make a store for %s: %w", c.Name, err)
+		return nil, err
 	}
-	defer func() {
-		if bad := dispose(); err == nil && bad != nil {
-			err = fmt.Errorf("dispose of the store for %s: %w", c.Name, bad)
-		}
-	}()
-	l := loader{r: r, c: c, store: s}
-	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
-		return nil, fmt.Errorf("load %s: %w", c.Name, err)
-	}
+	defer dispose(&err)
 	ks := r.cfg.Ks
 	out = make([]Record, len(c.Questions)*len(ks))
 	err = each(ctx, r.slots, len(out), func(ctx context.Context, i int) (err error) {
@@ -164,6 +164,27 @@ func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error)
 		return nil
 	})
 	return out, err
+}
+
+// loaded opens a store and loads a case into it. The function that it returns disposes of the store, and sets an error of
+// that where there is none.
+func (r *runner) loaded(ctx context.Context, c *Case) (*loader, func(*error), error) {
+	s, dispose, err := r.cfg.Open(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a store for %s: %w", c.Name, err)
+	}
+	end := func(err *error) {
+		if bad := dispose(); *err == nil && bad != nil {
+			*err = fmt.Errorf("dispose of the store for %s: %w", c.Name, bad)
+		}
+	}
+	l := &loader{r: r, c: c, store: s}
+	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
+		err = fmt.Errorf("load %s: %w", c.Name, err)
+		end(&err)
+		return nil, nil, err
+	}
+	return l, end, nil
 }
 
 // slot runs f when a slot is free.

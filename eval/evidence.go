@@ -31,7 +31,8 @@ func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 	return reply, err
 }
 
-// repeats counts the tokens with which a request begins as the one before did.
+// repeats counts the tokens with which a request begins as the one before did: functions, whole messages, and the beginning
+// of the first message that differs.
 func (w *watch) repeats(req *memgpt.Request) {
 	if w.count == nil {
 		return
@@ -47,17 +48,29 @@ func (w *watch) repeats(req *memgpt.Request) {
 		}
 		head = append(head, string(text))
 	}
-	for i := range head {
-		if i >= len(w.before) || head[i] != w.before[i] {
-			break
-		}
-		if i == 0 {
+	before := w.before
+	w.before = head
+	for i := range min(len(head), len(before)) {
+		switch {
+		case head[i] != before[i]:
+			w.prefix += w.count.Text(common(head[i], before[i]))
+			return
+		case i == 0:
 			w.prefix += w.count.Tools(req.Tools)
-		} else {
+		default:
 			w.prefix += w.count.Message(&req.Messages[i-1])
 		}
 	}
-	w.before = head
+}
+
+// common is the text with which two texts begin, less the borders of a message around it.
+func common(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	_, text, _ := strings.Cut(strings.ToValidUTF8(a[:n], ""), `"text":{"text":"`)
+	return text
 }
 
 // watch follows one turn: what stood in its requests, what was said, what it took.

@@ -25,6 +25,7 @@ type loader struct {
 	c     *Case
 	store store.Store
 	agent memgpt.Agent
+	main  string // ID of the conversation into which lines are imported
 	asked memgpt.Thread
 
 	folding sync.Mutex // guards what follows
@@ -90,7 +91,7 @@ func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) st
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
 	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
 		Threads: []memgpt.Thread{main}})
-	l.agent.Version = 1
+	l.agent.Version, l.main = 1, main.ID
 	return main, err
 }
 
