@@ -175,11 +175,15 @@ func (l *loader) pickPlain(ctx context.Context, q *Question, k int, w *watch) ([
 	return all, nil
 }
 
-// searchOnce searches the store once with the question's own words and returns the ids of the first k: weak ones too, since
-// the baseline has k whatever they are worth.
+// searchOnce searches the store once with the question's own words, as an agent would search, and returns the ids of the
+// first k.
 func (l *loader) searchOnce(ctx context.Context, q *Question, k int) ([]string, error) {
 	now := func() time.Time { return l.askedAt(q) }
-	s, err := l.searcher(l.store, now, "floor")
+	var off []string
+	if l.r.suite.Weak {
+		off = []string{"floor"}
+	}
+	s, err := l.searcher(l.store, now, off...)
 	if err != nil {
 		return nil, err
 	}

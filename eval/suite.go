@@ -20,6 +20,8 @@ type Suite struct {
 	Variants bool
 	// Sessions says that the sessions are ranked which a search brings for a question.
 	Sessions bool
+	// Weak says that the baseline of one search takes all K texts, also those that are too weak to be shown to an agent.
+	Weak bool
 	// Contained says that an answer is right if it holds the expected one, where no judge says more.
 	Contained bool
 	// Scored says that the agent's answer is judged: it must hold the expected one, and all evidence must have been in
