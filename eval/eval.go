@@ -1,15 +1,21 @@
-// Package eval asks agents questions whose evidence is known, and measures whether it reached main context: the paper's
-// experiments and today's memory benchmarks. It owns the suites and how their data is read, the run of a question
-// through a real kernel, and the scores. It ships no data, draws nothing and knows no storage engine and no model: a
-// store and a model are handed in.
+// Package eval asks agents questions whose evidence is known, and measures whether it reached main context and what came of
+// it: the paper's experiments and today's memory benchmarks, beside baselines in the same window. It owns the suites and how
+// their data is read, the run of a question through a real kernel or a baseline's one prompt, the measures, and the record of
+// each question ([Record]). It ships no data, draws nothing and knows no storage engine and no model: a store and a model are
+// handed in.
 //
 // What it measures. A question of a suite names the stored texts that hold its answer, its evidence. Each question is
 // put to the agent in a conversation of its own, on a memory in which no other question was ever asked. A piece of
 // evidence was in context when its whole text stood in a request of that turn: in the queue, or in the results of
-// search and reading, by its id, all pages together. Of a text that was never shown whole it is enough that one of the
-// pieces holds the expected answer word for word. Summaries, and what the agent itself said, don't count.
+// search and reading, by its id, all pages together; in a baseline's prompt, as a line of its own. Of a text that was never
+// shown whole it is enough that one of the pieces holds the expected answer word for word. An agent's summaries, and what
+// the agent itself said, don't count; a summary that is all a baseline has does where it holds the text or the answer.
 //
-// Retrieval measures the agent's search alone on the same data, without an agent's turn: how well evidence ranks.
+// Answers are measured by what needs no model; a judge is a language model that is named, and without one there is no
+// verdict of a judge.
+//
+// Retrieval measures the agent's search alone on the same data, without an agent's turn: how well evidence ranks. Contrast
+// holds an agent that pages its memory against one search a turn.
 package eval
 
 import (

@@ -165,9 +165,9 @@ func uses(answer, expected, text string) bool {
 
 // verdicts takes the measures that need no model. scored says that the suite has a verdict of its own.
 func verdicts(r *Record, scored, allShown bool) (v Verdicts) {
-	v.Abstained = abstains(r.Answer)
+	v.Abstained = r.Failure == "" && abstains(r.Answer)
 	if r.Abstain {
-		right := v.Abstained && r.Failure == ""
+		right := v.Abstained
 		v.Right = &right
 		return v
 	}

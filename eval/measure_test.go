@@ -40,6 +40,9 @@ func TestMeasuresOfAnswers(t *testing.T) {
 			t.Errorf("a measure was made up: %+v", v)
 		}
 	}
+	if v := verdicts(&Record{Expected: "plum", Failure: "the key is wrong"}, false, true); v.Abstained || *v.Contains {
+		t.Errorf("a failure is no abstention, and no answer: %+v", v)
+	}
 	if v := verdicts(&Record{Answer: "so"}, true, true); v.Contains != nil || v.F1 != nil || v.RougeL != nil || v.Right != nil {
 		t.Errorf("no answer is expected, and yet %+v", v)
 	}

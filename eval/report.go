@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,6 +83,9 @@ type Report struct {
 	// Measures holds all measures by category or level.
 	Measures map[string]Measures `json:"measures"`
 
+	// Notes say what the figures do not: where the procedure differs from the paper's, and what the data can't show.
+	Notes []string `json:"notes,omitempty"`
+
 	// Records are the questions one by one, in the order of the data.
 	Records []Record `json:"-"`
 }
@@ -101,7 +105,7 @@ func (r *runner) report(records []Record) (*Report, error) {
 	if r.suite.Variants {
 		main = groups(at, func(r *Record) string { return r.Group })[WorkingOwn]
 	}
-	rep.N = len(main)
+	rep.N, rep.Notes = len(main), Notes(r.suite.Name)
 	if err := rep.failures(main); err != nil {
 		return nil, fmt.Errorf("run suite %s: %w", r.suite.Name, err)
 	}
@@ -263,9 +267,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	rows := [][2]string{
 		{"suite", r.Suite}, {"mode", string(r.Mode)}, {"model", r.Model}, {"window", fmt.Sprint(r.Window)},
 		{"questions", fmt.Sprintf("%d (%d more name no evidence)", r.N, r.WithoutEvidence)},
-		{"evidence in context", share(r.Evidence)}, {"  any of it", share(r.Any)}, {"  all of it", share(r.All)},
-		{"answered", share(r.Answered)},
 	}
+	if _, known := r.Intervals["evidence_in_context"]; known {
+		rows = append(rows, [2]string{"evidence in context", share(r.Evidence)}, [2]string{"  any of it", share(r.Any)}, [2]string{"  all of it", share(r.All)})
+	}
+	rows = append(rows, [2]string{"answered", share(r.Answered)})
 	rows = append(rows, r.measureRows()...)
 	if r.Failed > 0 {
 		rows = append(rows, [2]string{"model failed", fmt.Sprint(r.Failed)})
@@ -359,9 +365,13 @@ func (r *Report) groupRows() (rows [][2]string) {
 	for _, name := range names {
 		rows = append(rows, [2]string{title + name, fmt.Sprintf("%s of %d", figure(by[name]), n[name])})
 	}
-	for _, k := range slices.Sorted(maps.Keys(r.ByK)) {
+	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	for _, k := range slices.SortedFunc(maps.Keys(r.ByK), byNumber) {
 		m := r.ByK[k]
 		rows = append(rows, [2]string{"hits " + k, m.brief()})
+	}
+	for _, note := range r.Notes {
+		rows = append(rows, [2]string{"note", note})
 	}
 	return rows
 }

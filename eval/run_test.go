@@ -30,7 +30,7 @@ func TestPerfectModelIsAtTheTop(t *testing.T) {
 		}
 	}
 	got.Tokens, got.Output, got.Prefix, got.Records = 0, 0, 0, nil
-	got.Contains, got.F1, got.RougeL, got.Abstained, got.Intervals, got.Lost, got.Measures = nil, nil, nil, nil, nil, nil, nil
+	got.Contains, got.F1, got.RougeL, got.Abstained, got.Intervals, got.Lost, got.Measures, got.Notes = nil, nil, nil, nil, nil, nil, nil, nil
 	if diff := cmp.Diff(want, &got); diff != "" { // the last question's words stand in the other conversation alone
 		t.Error(diff)
 	}
@@ -313,13 +313,17 @@ func TestReportAsJSONAndText(t *testing.T) {
 		}
 		return text + `"abstained":0}`
 	}
+	notes, err := json.Marshal(Notes(SuiteLocomo))
+	if err != nil || len(Notes(SuiteLocomo)) == 0 || len(Notes("chess")) != 0 {
+		t.Errorf("the notes are %s, %v", notes, err)
+	}
 	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
 		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"contains":0,"f1":0,"rouge_l":0,"abstained":0,` +
 		`"intervals":{"abstained":[0,0],"contains":[0,0],"evidence_in_context":[25,100],"f1":[0,0],"rouge_l":[0,0]},` +
 		`"lost":{"never_stored":0,"not_found":25,"not_searched":0,"not_used":50},` +
 		`"searches":1,"steps":2,"tokens":2000,"output":40,"prefix":45,"seconds":1.25,` +
 		`"by_category":{"none":0,"one":100,"two":100},"n_by_category":{"none":1,"one":2,"two":1},"measures":{"none":` +
-		measures(1, "0") + `,"one":` + measures(2, "100") + `,"two":` + measures(1, "100") + "}}\n"
+		measures(1, "0") + `,"one":` + measures(2, "100") + `,"two":` + measures(1, "100") + `},"notes":` + string(notes) + "}\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}
