@@ -44,7 +44,7 @@ func forgetful(t *testing.T) memgpt.Model {
 
 // TestContrastBacksEachPoint holds each row to what it is said to show.
 func TestContrastBacksEachPoint(t *testing.T) {
-	rep, err := Contrast(t.Context(), ContrastConfig{Config: Config{Open: newOpener(t).make, Model: standIn(t), Limit: 2, Window: 2048}, Forgetful: forgetful(t)})
+	rep, err := Contrast(t.Context(), ContrastConfig{Config: Config{Open: newOpener(t).make, Model: standIn(t), Limit: 2}, Forgetful: forgetful(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestContrastBacksEachPoint(t *testing.T) {
 
 // TestTheFactOfTheLongTalkHadLeft shows that what the agent finds again was out of its context when it was asked.
 func TestTheFactOfTheLongTalkHadLeft(t *testing.T) {
-	fact, ask, answer, chatter := longTalk(2048)
+	fact, ask, answer, chatter := longTalk(DefaultWindow)
 	turns := []spoken{said(fact)}
 	for _, text := range chatter {
 		turns = append(turns, said(text))
@@ -103,7 +103,7 @@ func TestTheFactOfTheLongTalkHadLeft(t *testing.T) {
 	last := asks(ask, answer)
 	last.main = true
 	m := &overheard{Model: standIn(t)}
-	cfg := Config{Open: newOpener(t).make, Model: m, Window: 2048}
+	cfg := Config{Open: newOpener(t).make, Model: m}
 	if err := cfg.settle(); err != nil {
 		t.Fatal(err)
 	}

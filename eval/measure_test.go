@@ -28,6 +28,7 @@ func TestMeasuresOfAnswers(t *testing.T) {
 		{"我现在住在苏州。", "苏州", true, 2 * 2. / 9, 1},
 		{"州苏", "苏州", false, 1, .5},
 		{"Bart在学校", "学校", true, 2 * 2. / 6, 1},
+		{"plum", "plum plum", false, 2. / 3, .5},
 		{"plum plum plum", "plum tree", false, 2. / 5, .5}, // a word counts as often as both have it
 	}
 	for _, test := range tests {

@@ -302,7 +302,7 @@ func judging(say func(right bool) script.Reply) memgpt.Model {
 func TestJudge(t *testing.T) {
 	word := map[bool]string{true: "CORRECT", false: "WRONG"}
 	plainly := judging(func(right bool) script.Reply {
-		return script.Text("It says so. WRONG would be odd.\n**" + word[right] + "**")
+		return script.Text("It says so. WRONG would be odd.\nCORRECT\nor not:\n**" + word[right] + "**")
 	})
 	s := longSuite(4, 1, 2, 3)
 	model := scripted(func(last *memgpt.Message, _ *memgpt.Request) script.Reply {
@@ -319,7 +319,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("the prompt's version is %s", rep.Judge.Prompt)
 	}
 	j := rep.Records[0].Verdicts.Judge
-	if !j.Right || j.Reason != "It says so. WRONG would be odd." || rep.Records[1].Verdicts.Judge.Reason != "there is no answer" {
+	if !j.Right || j.Reason != "It says so. WRONG would be odd. CORRECT or not:" || rep.Records[1].Verdicts.Judge.Reason != "there is no answer" {
 		t.Errorf("got %+v", j)
 	}
 	vague := judging(func(bool) script.Reply { return script.Text("It might be CORRECT or not.") })
@@ -373,6 +373,10 @@ func TestIntervalsFollowTheSeedAndTheSpread(t *testing.T) {
 	}
 	if cmp.Equal(a["accuracy"], Intervals(records, ByRule, 2)["accuracy"]) && cmp.Equal(a["accuracy"], Intervals(records, ByRule, 3)["accuracy"]) {
 		t.Error("the seed changes nothing")
+	}
+	yes := true
+	if m := Measure([]Record{{Abstain: true, Verdicts: Verdicts{Right: &yes}}}, ByRule); m.Accuracy != nil || *m.AbstentionRight != 100 {
+		t.Errorf("a right abstention is in the accuracy: %+v", m)
 	}
 	if _, ok := a["f1"]; ok {
 		t.Error("a measure was made up")
