@@ -290,6 +290,33 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// reporting is a model that counts otherwise than we do, and says so, as language models do.
+type reporting struct{ memgpt.Model }
+
+func (m reporting) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
+	reply, err := m.Model.Generate(ctx, req, stream)
+	if err == nil {
+		n := 0
+		for i := range req.Messages {
+			n += len(req.Messages[i].Said())
+		}
+		reply.Usage = memgpt.Usage{Input: 1000 + n/2, Cached: 7, Output: 9, Calls: 1}
+	}
+	return reply, err
+}
+
+// TestModelsThatReportUsage asks a model from whose reports the kernel learns, which it stores.
+func TestModelsThatReportUsage(t *testing.T) {
+	for _, mode := range Modes() {
+		rep := run(t, Config{Model: reporting{searching("It is on shelf 2.", "marmalade")}, Mode: mode, Parallel: 1, Window: 8192}, longSuite(5, 2, 3))
+		for _, rec := range rep.Records {
+			if rec.Failure != "" || rec.Cached != 7*rec.Steps && !mode.prefetches() {
+				t.Errorf("%s: %+v", mode, rec)
+			}
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var steps []string
 	run(t, Config{Model: seeker("conversation_search", "x"), Limit: 3,
