@@ -3,6 +3,7 @@ package memgpt
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,7 @@ const (
 	CodeNewer     Code = "newer"      // the store was written by a newer version
 	CodeBusy      Code = "busy"       // the store is locked by someone else
 	CodeClosed    Code = "closed"     // used after Close
+	CodeBudget    Code = "budget"     // a budget is spent
 	CodeCancelled Code = "cancelled"  // cause of a context that ended because somebody cancelled the turn
 	CodeReplaced  Code = "replaced"   // cause of a context that ended because a later event takes the turn's place
 
@@ -47,10 +49,10 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
-	if e.Err == nil {
+	switch {
+	case e.Err == nil, strings.Contains(e.Text, e.Err.Error()): // it says so in its own words
 		return e.Text
-	}
-	if e.Text == "" {
+	case e.Text == "":
 		return e.Err.Error()
 	}
 	return e.Text + ": " + e.Err.Error()

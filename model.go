@@ -16,15 +16,6 @@ type Model interface {
 	Capabilities() Capabilities
 }
 
-// Embedder turns texts into vectors in which texts of like meaning lie near each other. It is safe for concurrent use.
-type Embedder interface {
-	// Model is the id that is stored with each vector; vectors of two ids are never compared.
-	Model() string
-	// Embed returns a vector of length 1 for each text, in their order, all of one dimension. query says that the texts are
-	// questions, not stored texts. A text that is too long is cut.
-	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
-}
-
 // Capabilities is what a caller may rely on. Zero values are the careful answer.
 type Capabilities struct {
 	Name      string // model's name, shown in banners
@@ -54,9 +45,16 @@ type Request struct {
 	// Schema is the JSON schema, of type object, that the reply's text must fit; nil is free text. A provider that can't
 	// hold a reply to it refuses the request (CodeModelRequest) or, see Capabilities.Schema, ignores it.
 	Schema json.RawMessage
+	Meter  Meter // watches what calls cost; nil is nobody
 
 	// Again, where set, makes Messages once more, so that a model may let go of them while it waits for an answer.
 	Again func() []Message
+}
+
+// Meter is asked before each call that a request leads to, and told of the usage of each reply, used or thrown away.
+type Meter interface {
+	Afford(ctx context.Context, price func(Usage) (nano int64, known bool)) error // CodeBudget refuses the call
+	Spent(model string, u Usage)                                                  // Calls is 1
 }
 
 // Release lets go of the messages where they can be made again.

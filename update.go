@@ -23,8 +23,8 @@ type StepDiscarded struct {
 type StepCommitted struct {
 	Step    int
 	Entries []Entry
-	Usage   Usage
-	Context int // tokens of the step's request by our own count
+	Usage   Usage // of the turn so far: what the step cost is the difference to the commit before
+	Context int   // tokens of the step's request by our own count
 }
 
 // TookIn tells that the turn took in an event that came while it ran. Turn is that event's own, which so has ended. What

@@ -45,9 +45,9 @@ func (r *runner) grow(ctx context.Context, t *talker) error {
 
 // How settle tells that an index rests: it stays as it is for some looks.
 const (
-	settleLooks = 4
+	settleLooks = 8
 	settleEvery = 150 * time.Millisecond
-	settleMost  = 2 * time.Minute
+	settleMost  = 10 * time.Minute
 )
 
 // settle waits until the index has taken in what a fill left behind: a log that grows by talk is never that far behind.

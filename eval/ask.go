@@ -73,7 +73,7 @@ func (l *loader) turn(ctx context.Context, side *overlay, thread string, q *Ques
 		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, origin, q.Text)}
 	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: thread, Event: w.Event.ID, Type: typ,
 		State: memgpt.TurnQueued}
-	w.Lease = memgpt.Lease{Thread: thread, Number: 1, Until: clock.now().Add(leaseTime)}
+	w.Lease = store.Lease{Thread: thread, Number: 1, Until: clock.now().Add(leaseTime)}
 	if err := k.Run(ctx, w); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/tool"
 )
 
 // openerPersona is the standing instruction of the paper's conversation opener (section 3.1.2).
@@ -112,7 +113,7 @@ func openerNotes(lines []string) string {
 }
 
 // similar measures an opener: SIM-1 and SIM-3 against the lines of the persona, SIM-H against what a human wrote.
-func similar(ctx context.Context, e memgpt.Embedder, q *Question, answer string, v *Verdicts) error {
+func similar(ctx context.Context, e tool.Embedder, q *Question, answer string, v *Verdicts) error {
 	if strings.TrimSpace(answer) == "" {
 		zero := 0.0
 		v.Sim1, v.Sim3 = &zero, &zero

@@ -58,12 +58,14 @@ func (r *run) build() *store.Commit {
 	lease := r.w.Lease
 	lease.Until = now.Add(r.w.TTL)
 	c := &store.Commit{Now: now, Lease: &lease, Threads: []memgpt.Thread{r.st.Thread}, Entries: r.pend.entries,
-		Edits: r.pend.edits, Passages: r.pend.passages, Docs: r.docs(), DeadDocs: r.pend.dead}
+		Edits: r.pend.edits, Passages: r.pend.passages, Docs: r.docs(), DeadDocs: r.pend.dead,
+		Spending: r.spent}
 	for _, b := range r.st.Blocks {
 		if changed, ok := r.pend.blocks[b.ID]; ok {
 			c.Blocks = append(c.Blocks, changed)
 		}
 	}
+	r.pend.timers.add(c)
 	if r.w.Event.ID == "" { // work that no event began, as an import
 		return c
 	}
@@ -74,12 +76,12 @@ func (r *run) build() *store.Commit {
 	case r.settled:
 	case r.done:
 		r.endTurn(now)
-		c.Consume = []string{r.w.Event.ID}
+		c.Consume = append(c.Consume, r.w.Event.ID)
 		r.addSearchRecord(c)
 	default:
 		e := r.w.Event
 		e.Turn, e.Step, e.Begun = r.turn.ID, r.step, true
-		c.Events = []memgpt.Event{e}
+		c.Events = append([]memgpt.Event{e}, c.Events...)
 	}
 	for i := range r.pend.taken {
 		r.see(&r.pend.taken[i], now)
@@ -103,12 +105,13 @@ func (r *run) see(e *memgpt.Event, now time.Time) {
 // committed takes over what a commit made durable and tells of it.
 func (r *run) committed(c *store.Commit) {
 	r.st.Thread.Version++
+	r.spent = nil
 	for i := range r.st.Blocks {
 		if _, ok := r.pend.blocks[r.st.Blocks[i].ID]; ok {
 			r.st.Blocks[i].Version++
 		}
 	}
-	if len(c.Events) > 0 {
+	if len(c.Events) > 0 && c.Events[0].ID == r.w.Event.ID {
 		r.w.Event = c.Events[0]
 	}
 	r.turn.Spoke += len(r.pend.spoken)
@@ -116,6 +119,9 @@ func (r *run) committed(c *store.Commit) {
 	r.w.Turn, r.w.State = r.turn, r.st
 	r.w.Lease.Until = c.Lease.Until
 	done := r.pend
+	if len(done.timers.set) > 0 && r.w.Wake != nil {
+		r.w.Wake()
+	}
 	r.segment, r.before = r.segment[:0], r.st.Thread.Head
 	r.begin()
 	for _, t := range done.steered(r.turn.ID, c.Now) {
@@ -242,7 +248,7 @@ func (r *run) more() bool {
 // settle flushes after the end of the turn where that is due: the answer is out, nobody waits for the summary. What goes
 // wrong here does not spoil the turn.
 func (r *run) settle(ctx context.Context) error {
-	if r.flushLater() {
+	if r.flushLater() && r.afford(ctx, nextCall{}) == nil {
 		r.segment = nil
 		if err := r.flush(ctx); err != nil {
 			r.emit(memgpt.Warned{Code: "flush_failed", Text: "the queue could not be flushed after the turn: " + err.Error()})
@@ -268,10 +274,14 @@ func (r *run) close(ctx context.Context, notice string) error {
 	r.begin()
 	r.calls, r.segment, r.text = nil, nil, ""
 	r.answerOpenCalls()
-	if !r.takenIn() {
-		r.append(r.entryOf(&r.w.Event))
+	begun := r.takenIn()
+	// Beats that no budget is there for leave nothing in the queue, which they would fill while nobody may answer.
+	if begun || r.turn.Stop != memgpt.StopBudget || r.w.Event.Type != memgpt.EventTimer {
+		if !begun {
+			r.append(r.entryOf(&r.w.Event))
+		}
+		r.append(r.notice(notice))
 	}
-	r.append(r.notice(notice))
 	r.done = true
 	if err := r.commit(ctx, func() { r.done = true }); err != nil {
 		return err

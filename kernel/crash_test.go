@@ -29,7 +29,7 @@ func crashModel() *script.Model {
 			edit := script.Call("core_memory_append", "label", "human", "content", "fact "+n+";", "request_heartbeat", true)
 			ring := script.Call("ring", "n", n, "request_heartbeat", true)
 			pad := script.Call("archival_memory_insert", "content", "note "+n, "request_heartbeat", true)
-			said := script.Say("done " + n + strings.Repeat(" padding words", 40))
+			said := script.Say("done " + n + strings.Repeat(" padding words", 40)).Using(memgpt.Usage{Output: 7})
 			switch {
 			case calls > 0 && results > 0:
 				return said
@@ -60,6 +60,17 @@ func sinceUser(req *memgpt.Request) (text string, calls, results int) {
 	return text, calls, results
 }
 
+// every is of how many places for a crash one is tried.
+func every(commits bool) int64 {
+	switch {
+	case !commits:
+		return 7
+	case raced:
+		return 3
+	}
+	return 1
+}
+
 func TestCrashAtEveryCommit(t *testing.T) {
 	for _, mode := range []struct {
 		name           string
@@ -67,7 +78,7 @@ func TestCrashAtEveryCommit(t *testing.T) {
 	}{{"before the commit", true, false}, {"after the commit", true, true}, {"any call", false, false}} {
 		t.Run(mode.name, func(t *testing.T) {
 			for at := int64(1); ; at++ {
-				if mode.commits || long() || at%7 == 1 {
+				if long() || (at-1)%every(mode.commits) == 0 {
 					if !crashOnce(t, at, mode.commits, mode.after) {
 						return
 					}
@@ -125,7 +136,7 @@ func (e *env) deliver(text, key string) error {
 	ev := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: memgpt.EventUser, Due: e.now, Created: e.now,
 		Key: key, Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text), Turn: e.newID("turn")}
 	done, err := e.store.Commit(ctx, &store.Commit{Now: e.now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(60 * 1e9)}})
+		Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(60 * 1e9)}})
 	if err != nil {
 		return err
 	}
@@ -164,6 +175,15 @@ func (e *env) checkCrash(at int64, rung map[string]int) {
 		if n := strings.Count(e.block("human"), fmt.Sprintf("fact %d;", i)); n != 1 && !e.interrupted(log, i) || n > 1 {
 			t.Fatalf("at %d: fact %d was written %d times: %q", at, i, n, e.block("human"))
 		}
+	}
+	turns, err := e.base.Turns(t.Context(), "", e.thread, 0)
+	must(t, err)
+	var used memgpt.Usage
+	for _, turn := range turns {
+		used = used.Add(turn.Usage)
+	}
+	if sum := e.spentOn(""); used.Calls < len(crashTurns) || sum != used {
+		t.Fatalf("at %d: the turns used %+v, and the sums have %+v", at, used, sum)
 	}
 	for n, times := range rung {
 		if times > 1 {

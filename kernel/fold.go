@@ -282,12 +282,11 @@ func (f *folder) ask(ctx context.Context, old string, lines []string) (string, e
 		req.Model = f.r.st.Agent.Model
 	}
 	for try := 0; ; try++ {
-		reply, err := f.model.Generate(ctx, req, nil)
+		reply, err := f.r.metered(ctx, f.model, req, int(float64(f.counted(req))*f.r.k.cfg.Counter.Factor(f.name)), nil)
 		f.learn(req, reply, err)
 		if err != nil {
 			return "", err
 		}
-		f.r.turn.Usage = f.r.turn.Usage.Add(reply.Usage)
 		text := strings.TrimSpace(memgpt.CleanText(reply.Message.Said()))
 		if text != "" {
 			return f.shorten(text), nil
@@ -298,16 +297,22 @@ func (f *folder) ask(ctx context.Context, old string, lines []string) (string, e
 	}
 }
 
+// counted is the size of a request.
+func (f *folder) counted(req *memgpt.Request) int {
+	n := requestTokens
+	for i := range req.Messages {
+		n += f.r.k.cfg.Counter.Message(&req.Messages[i])
+	}
+	return n
+}
+
 // learn takes from an answer how the model counts.
 func (f *folder) learn(req *memgpt.Request, reply *memgpt.Response, err error) {
 	overflow := memgpt.CodeOf(err) == memgpt.CodeModelOverflow
 	if !overflow && (err != nil || reply.Usage.Input <= 0) {
 		return
 	}
-	counter, counted := f.r.k.cfg.Counter, requestTokens
-	for i := range req.Messages {
-		counted += counter.Message(&req.Messages[i])
-	}
+	counter, counted := f.r.k.cfg.Counter, f.counted(req)
 	if overflow {
 		f.r.correct(f.name, f.window, counted, err)
 	} else if !counter.Truncated(counted, reply.Usage.Input) {

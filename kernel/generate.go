@@ -100,11 +100,9 @@ func (r *run) streamer() func(memgpt.Delta) {
 	return func(d memgpt.Delta) { r.emit(memgpt.Streamed{Step: step, Delta: d}) }
 }
 
-// account adds a reply's usage up and learns from it how the provider counts.
+// account learns from a reply's usage how the provider counts.
 func (r *run) account(counted int, reply *memgpt.Response) {
 	u := reply.Usage
-	u.Calls = 1
-	r.turn.Usage = r.turn.Usage.Add(u)
 	if u.Input <= 0 {
 		return
 	}

@@ -38,6 +38,7 @@ const importBatch = 500
 func (k *Kernel) Import(ctx context.Context, w *store.Work, lines []Line) (Imported, error) {
 	var done Imported
 	r := &run{k: k, w: w, scale: 1, stale: true}
+	defer r.keepSpending(ctx)
 	r.begin()
 	if err := r.configure(); err != nil {
 		return done, err

@@ -28,8 +28,11 @@ import (
 // each ends in one record, the log is well formed, and no conversation runs twice at once.
 func TestInterleavings(t *testing.T) {
 	rounds := 40
-	if long() {
+	switch {
+	case long():
 		rounds = 1000
+	case raced:
+		rounds = 15
 	}
 	var total tally
 	for seed := range rounds {

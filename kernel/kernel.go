@@ -48,6 +48,9 @@ type Config struct {
 	Normalize func(text string) string
 	Now       func() time.Time         // nil is time.Now
 	NewID     func(kind string) string // safe for concurrent use
+	// Budget bounds all agents of a tenant together, beside each one's own; a day is one of UTC. Bounds of money hold only
+	// for models that tell what they cost (cost.Meter).
+	Budget memgpt.Budget
 	// Window is the context window in tokens where neither the agent nor its model names one; 0 is 8,192 (first
 	// implementation's default).
 	Window int
@@ -90,12 +93,16 @@ func New(cfg Config) (*Kernel, error) {
 // failed, the lease was lost. Then the event stays pending, and a later Run goes on where the last commit stands.
 func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
 	r, err := k.intake(ctx, w)
+	defer r.keepSpending(ctx)
 	if err != nil {
 		return r.fail(ctx, err)
 	}
 	r.handOver(ctx)
 	for !r.ended() {
 		if err := r.border(ctx); err != nil {
+			return r.fail(ctx, err)
+		}
+		if err := r.afford(ctx, nextCall{}); err != nil { // before messages are evicted for a request that isn't sent
 			return r.fail(ctx, err)
 		}
 		if err := r.makeRoom(ctx); err != nil {

@@ -159,8 +159,11 @@ func chaosTools(t testing.TB, rang *int) []tool.Tool {
 // 32k tokens, any model, any user.
 func TestRandomHistories(t *testing.T) {
 	seeds, turns := 16, 24
-	if long() {
+	switch {
+	case long():
 		seeds, turns = 400, 60
+	case raced:
+		seeds = 6
 	}
 	for seed := range uint64(seeds) {
 		for _, mode := range []memgpt.PrefetchMode{memgpt.PrefetchOff, memgpt.PrefetchOn} {

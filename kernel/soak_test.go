@@ -295,8 +295,11 @@ func (s *soak) ask(t *testing.T, dying int) memgpt.Turn {
 // answered twice, no request has an unpaired call, and every turn ends.
 func TestBrokenProviderSoak(t *testing.T) {
 	turns := 100
-	if long() {
+	switch {
+	case long():
 		turns = 1000
+	case raced:
+		turns = 45
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSoak(t, 11)

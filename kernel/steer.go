@@ -104,13 +104,14 @@ func (c *changes) steered(into string, now time.Time) []memgpt.Turn {
 
 // ask calls the model. cut says that the call was cut off for what arrived.
 func (r *run) ask(ctx context.Context, req *memgpt.Request) (reply *memgpt.Response, cut bool, err error) {
+	input := tokens(r.last.total, r.factor())
 	if r.w.Call == nil || r.retries.cutOff >= maxCutOff {
-		reply, err = r.model.Generate(ctx, req, r.streamer())
+		reply, err = r.metered(ctx, r.model, req, input, r.streamer())
 		return reply, false, err
 	}
 	call, end := r.w.Call(ctx)
 	defer end()
-	reply, err = r.model.Generate(call, req, r.streamer())
+	reply, err = r.metered(call, r.model, req, input, r.streamer())
 	return reply, err != nil && call.Err() != nil && ctx.Err() == nil, err
 }
 

@@ -37,13 +37,14 @@ type run struct {
 		key    layoutKey
 		layout layout
 	}
-	calls    []call  // of the step under way
-	planned  planned // of the last reply
-	segment  []int   // those that ran on the working copy since the last commit
-	before   int64   // Thread.Head before the first of segment ran
-	text     string  // what the step under way says without a call
-	folded   bool    // a fold was tried in this turn
-	extra    bool    // the step was added for an alert alone: its text is monologue
+	calls    []call           // of the step under way
+	planned  planned          // of the last reply
+	segment  []int            // those that ran on the working copy since the last commit
+	before   int64            // Thread.Head before the first of segment ran
+	text     string           // what the step under way says without a call
+	folded   bool             // a fold was tried in this turn
+	extra    bool             // the step was added for an alert alone: its text is monologue
+	spent    []store.Spending // what calls used since the last commit
 	done     bool
 	settled  bool // the event was consumed
 	released bool // the lease was ended
@@ -68,13 +69,14 @@ type retries struct{ overflow, empty, cut, cutOff, broken int }
 type changes struct {
 	entries  []memgpt.Entry
 	blocks   map[string]memgpt.Block // by ID, with the version that was read
-	edits    []memgpt.BlockEdit
+	edits    []store.BlockEdit
 	passages []memgpt.Passage
 	docs     []store.Doc
 	dead     []store.DocRef
 	spoken   []string
 	flushed  []memgpt.Flushed
 	taken    []memgpt.Event // that arrived and stand among entries
+	timers   timerChanges
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
@@ -115,8 +117,7 @@ func (r *run) configure() (err error) {
 		return err
 	}
 	known := r.model.Capabilities()
-	r.name = known.Name
-	if a.Model != "" {
+	if r.name = known.Name; r.name == "" {
 		r.name = a.Model
 	}
 	r.window = r.k.cfg.Window
@@ -254,6 +255,9 @@ func (r *run) fail(ctx context.Context, err error) error {
 		return err
 	}
 	r.turn.State, r.turn.Stop, r.turn.Error = memgpt.TurnFailed, stopFor(err), err.Error()
+	if r.turn.Stop == memgpt.StopBudget {
+		return r.close(ctx, "No answer could be given to what stands above: the budget for model calls is spent.")
+	}
 	return r.close(ctx, "No answer could be given to what stands above: the model failed.")
 }
 
@@ -262,7 +266,7 @@ func modelFailed(err error) bool {
 	switch memgpt.CodeOf(err) {
 	case memgpt.CodeModelOverflow, memgpt.CodeModelRequest, memgpt.CodeModelAuth, memgpt.CodeModelQuota, memgpt.CodeModelLimit,
 		memgpt.CodeModelDown, memgpt.CodeModelTimeout, memgpt.CodeModelEmpty, memgpt.CodeModelCut, memgpt.CodeWindow,
-		memgpt.CodeInvalid:
+		memgpt.CodeInvalid, memgpt.CodeBudget:
 		return true
 	}
 	return false
@@ -274,6 +278,8 @@ func stopFor(err error) memgpt.StopReason {
 		return memgpt.StopTruncated
 	case memgpt.CodeModelEmpty:
 		return memgpt.StopEmpty
+	case memgpt.CodeBudget:
+		return memgpt.StopBudget
 	}
 	return memgpt.StopModel
 }

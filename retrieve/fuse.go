@@ -188,44 +188,63 @@ func (f *fused) moments(column []float32) (mean, dev float32) {
 // ease. What crosses the border of two halves is given in the end.
 func (f *fused) spread(words []float32) {
 	var across [2][]int
-	f.recipe.large.run(len(words), func(half, from, to int) {
-		for i := from; i < to; i++ {
-			f.words[i], f.near[i], f.total[i] = words[i], 0, 0
-			if x := f.cosine[i]; x != noVector && f.cosDev > 0 {
-				f.total[i] = (x - f.cosineMean) / f.cosDev // until the sum is made, the cosine without context
-				f.near[i] = f.total[i]
-			}
-			if !f.shareBack(words, i, from) {
-				across[half] = append(across[half], i)
-			}
-		}
-	})
+	f.recipe.large.run(len(words), func(half, from, to int) { across[half] = f.spreadRange(words, from, to) })
 	for _, i := range across[1] {
-		f.shareBack(words, i, 0)
+		p := int(f.layout.prev[i])
+		f.share(words, i, p-1, f.recipe.wordsNear, f.recipe.cosineNear)
+		if far := int(f.layout.prev[p-1]); far != 0 {
+			f.share(words, i, far-1, f.recipe.wordsFar, f.recipe.cosineFar)
+		}
 	}
 }
 
-// shareBack shares between a turn and the two before it; it does nothing and returns false if one stands before from.
-func (f *fused) shareBack(words []float32, i, from int) bool {
-	prev := f.layout.prev
-	p := prev[i]
-	if p == 0 {
-		return true
+// spreadRange begins the columns of a range and shares within it; it returns the turns of which one of the two before
+// stands before the range. Total is, until the sum is made, the cosine without context. This is most of the time of a
+// fusion: columns and constants are locals, which the compiler needn't load again for each turn.
+func (f *fused) spreadRange(words []float32, from, to int) (across []int) {
+	prev, ease, cosine, byWords, near, plain := f.layout.prev, f.ease, f.cosine, f.words, f.near, f.total
+	wordsNear, wordsFar, cosineNear, cosineFar := f.recipe.wordsNear, f.recipe.wordsFar, f.recipe.cosineNear, f.recipe.cosineFar
+	mean, scale := f.cosineMean, float32(0)
+	if f.cosDev > 0 {
+		scale = 1 / f.cosDev
 	}
-	if int(p) <= from {
-		return false
+	for i := from; i < to; i++ {
+		x, y := words[i], float32(0)
+		if c := cosine[i]; c != noVector {
+			y = (c - mean) * scale
+		}
+		byWords[i], near[i], plain[i] = x, y, y
+		p := int(prev[i]) - 1
+		if p < 0 {
+			continue
+		}
+		far := int(prev[p]) - 1
+		if p < from || far >= 0 && far < from {
+			across = append(across, i)
+			continue
+		}
+		e := ease[i] * ease[p]
+		if u := words[p]; x != 0 || u != 0 {
+			byWords[i] += wordsNear * e * u
+			byWords[p] += wordsNear * e * x
+		}
+		near[i] += cosineNear * e * plain[p]
+		near[p] += cosineNear * e * y
+		if far < 0 {
+			continue
+		}
+		e = ease[i] * ease[far]
+		if u := words[far]; x != 0 || u != 0 {
+			byWords[i] += wordsFar * e * u
+			byWords[far] += wordsFar * e * x
+		}
+		near[i] += cosineFar * e * plain[far]
+		near[far] += cosineFar * e * y
 	}
-	far := prev[p-1]
-	if far != 0 && int(far) <= from {
-		return false
-	}
-	f.share(words, i, int(p-1), f.recipe.wordsNear, f.recipe.cosineNear)
-	if far != 0 {
-		f.share(words, i, int(far-1), f.recipe.wordsFar, f.recipe.cosineFar)
-	}
-	return true
+	return across
 }
 
+// share shares between two turns as spreadRange does.
 func (f *fused) share(words []float32, a, b int, byWords, byCosine float32) {
 	ease := f.ease[a] * f.ease[b]
 	byWords, byCosine = byWords*ease, byCosine*ease

@@ -37,7 +37,7 @@ type sight struct {
 // look is the embedding of a query under way.
 type look struct {
 	reading  *reading
-	embedder memgpt.Embedder
+	embedder tool.Embedder
 	cursor   store.Cursor
 	cancel   context.CancelFunc
 	late     <-chan struct{} // closed when it is waited for no longer
@@ -82,7 +82,7 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 }
 
 // pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most.
-func (s *Searcher) pick(have map[string]store.Cursor, docs int64) memgpt.Embedder {
+func (s *Searcher) pick(have map[string]store.Cursor, docs int64) tool.Embedder {
 	best, most := s.embedders[0], int64(-1)
 	for _, e := range s.embedders {
 		done := have[e.Model()].Through - have[e.Model()].Partial
@@ -223,7 +223,8 @@ func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
 	if v.weak = !fl.clears(b.score, f, si, w.pass.passes); v.weak {
 		return v
 	}
-	v.match = func(i int) bool { return f.words[i] > 0 || f.cosine[i] >= fl.hit || f.extras.within(i) }
+	words, cosine, hit, dated := f.words, f.cosine, fl.hit, len(f.extras.dates) > 0
+	v.match = func(i int) bool { return words[i] > 0 || cosine[i] >= hit || dated && f.extras.within(i) }
 	return v
 }
 
@@ -234,11 +235,13 @@ func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) 
 	halver(large).run(len(f.cosine), func(half, from, to int) {
 		cosines, totals := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)
 		byCosine[half], byTotal[half] = cosines, totals
-		for i := from; i < to; i++ {
-			if (len(cosines.heap) < mostRescored || f.cosine[i] >= cosines.heap[0].score || f.total[i] >= totals.heap[0].score) &&
-				f.cosine[i] != noVector && w.pass.passes(i) {
-				cosines.offer(found{doc: i, score: f.cosine[i]})
-				totals.offer(found{doc: i, score: f.total[i]})
+		leastCosine, leastTotal := cosines.least(), totals.least()
+		cosine, total := f.cosine[from:to], f.total[from:to]
+		for i, c := range cosine {
+			if (c >= leastCosine || total[i] >= leastTotal) && c != noVector && w.pass.passes(from+i) {
+				cosines.offer(found{doc: from + i, score: c})
+				totals.offer(found{doc: from + i, score: total[i]})
+				leastCosine, leastTotal = cosines.least(), totals.least()
 			}
 		}
 	})

@@ -273,6 +273,14 @@ type ranking struct {
 
 func newRanking(meta *store.Meta, size int) *ranking { return &ranking{meta: meta, size: size} }
 
+// least is the score below which nothing is kept.
+func (r *ranking) least() float32 {
+	if r.size == 0 || len(r.heap) < r.size {
+		return float32(math.Inf(-1))
+	}
+	return r.heap[0].score
+}
+
 // less reports whether a stands behind b: by score, then the newer first, then the one stored later.
 func (r *ranking) less(a, b found) bool {
 	if a.score != b.score {

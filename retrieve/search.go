@@ -29,7 +29,7 @@ type Config struct {
 
 	// Embedders give vectors to queries; the first is the wanted one. A search uses the first that has made vectors of nearly
 	// all of an owner's texts, else the one that has the most. None is search by words alone.
-	Embedders []memgpt.Embedder
+	Embedders []tool.Embedder
 	Records   Records          // keeps what is known of a model for other processes; nil keeps it in memory alone
 	Wait      time.Duration    // for the embedding of a query; words alone decide after it. 0 is two seconds
 	Memory    int64            // bytes of owners' vectors and layouts that are kept; 0 is 256 MiB
@@ -42,7 +42,7 @@ type Searcher struct {
 	index     store.Index
 	texts     Texts
 	analyzer  *Analyzer
-	embedders []memgpt.Embedder
+	embedders []tool.Embedder
 	wait      time.Duration
 	now       func() time.Time
 	shelf     *shelf
@@ -225,10 +225,15 @@ func (w *wanted) best(v verdict, hits *tool.Hits) {
 	var totals [2]int
 	halver(large).run(len(v.score), func(half, from, to int) {
 		best[half] = newRanking(w.meta, w.reach(len(v.score)))
+		least := best[half].least()
 		for i := from; i < to; i++ {
-			if v.match(i) && w.pass.passes(i) {
-				totals[half]++
-				best[half].offer(found{doc: i, score: v.score[i]})
+			if !v.match(i) || !w.pass.passes(i) {
+				continue
+			}
+			totals[half]++
+			if y := v.score[i]; y >= least {
+				best[half].offer(found{doc: i, score: y})
+				least = best[half].least()
 			}
 		}
 	})
@@ -362,7 +367,7 @@ func (f *filter) passes(i int) bool {
 	case f.tagged != nil && !f.tagged[i]:
 		return false
 	}
-	return !f.excluded[i]
+	return len(f.excluded) == 0 || !f.excluded[i]
 }
 
 func (s *Searcher) filter(ctx context.Context, q tool.Query, meta *store.Meta) (*filter, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"memgpt"
@@ -26,21 +27,27 @@ type app struct {
 	getenv     func(string) string
 	agentName  string
 	threadName string
+	modelFlag  string
 	prefetch   prefetchMode
+	showCost   bool
 
 	cfg       config.Config
 	store     *sqlite.Store
-	embedders []memgpt.Embedder
+	embedders []tool.Embedder
 	search    *retrieve.Searcher
-	model     memgpt.Model
+	models    *modelSet
+	model     memgpt.Model // of the command's agent
+	asked     string       // the name that led to it; "" is none
+	about     string       // where it is and how it calls functions, for people
 	kernel    *kernel.Kernel
 	host      *host.Host
+	told      func(tenant, thread string, u memgpt.Update) // takes what happens in all turns; nil drops it
 }
 
 // open opens the store. A store that is made is said, with its place.
 func (a *app) open(ctx context.Context) error {
 	var err error
-	if a.cfg, err = config.Read(a.getenv); err != nil {
+	if err = a.configure(); err != nil {
 		return err
 	}
 	_, err = os.Stat(a.cfg.Database())
@@ -58,32 +65,58 @@ func (a *app) open(ctx context.Context) error {
 	return err
 }
 
+// configure reads the settings. A flag stands for its variable.
+func (a *app) configure() (err error) {
+	if a.cfg, err = config.Read(a.getenv); err == nil && a.modelFlag != "" {
+		a.cfg.Model = strings.TrimSpace(a.modelFlag)
+	}
+	return err
+}
+
 // start opens the store and wires what runs agents.
 func (a *app) start(ctx context.Context) error {
 	if err := a.open(ctx); err != nil {
 		return err
 	}
-	var err error
-	if a.model, err = a.pickModel(ctx); err != nil {
+	agent, err := a.store.AgentNamed(ctx, "", a.agentName)
+	if memgpt.CodeOf(err) == memgpt.CodeNotFound {
+		agent, err = memgpt.Agent{Name: a.agentName}, nil // made by whoever runs it
+	}
+	if err != nil {
 		return err
 	}
-	if a.kernel, err = newKernel(a.store, a.search, a.model, a.cfg.Window, newID); err != nil {
+	if a.models, err = a.newModels(a.store); err != nil {
 		return err
 	}
-	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
+	if err = a.pickModel(ctx, agent); err != nil {
+		return err
+	}
+	budget, err := a.budgetOfAll()
+	if err != nil {
+		return err
+	}
+	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.models.count, a.cfg.Window, budget, newID); err != nil {
+		return err
+	}
+	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID, Told: a.told,
 		Report: func(err error) { a.say("%v", err) }})
 	return err
 }
 
+// newKernel returns a kernel in which one model answers for all agents.
 func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
-	count, err := token.New(token.Config{})
+	count, err := token.New(token.Config{Encoding: token.EncodingOf(m.Capabilities().Tokenizer)})
 	if err != nil {
 		return nil, err
 	}
+	return kernelOf(s, search, func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, count, window, memgpt.Budget{}, newID)
+}
+
+func kernelOf(s store.Store, search tool.Searcher, model func(memgpt.Agent) (memgpt.Model, error), count *token.Counter, window int,
+	budget memgpt.Budget, newID func(string) string) (*kernel.Kernel, error) {
 	return kernel.New(kernel.Config{
-		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, NewID: newID,
-		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: memtool.System, Normalize: retrieve.SameKey,
+		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Budget: budget, NewID: newID,
+		Model: model, System: memtool.SystemWithSchedules, Normalize: retrieve.SameKey,
 	})
 }
 
@@ -100,6 +133,11 @@ func (a *app) close() {
 	defer cancel()
 	if a.host != nil {
 		if err := a.host.Close(ctx); err != nil {
+			a.say("close: %v", err)
+		}
+	}
+	if a.models != nil {
+		if err := a.models.close(); err != nil {
 			a.say("close: %v", err)
 		}
 	}

@@ -31,6 +31,7 @@ func (a *app) chatCommand() *cobra.Command {
 	}
 	a.threadFlag(cmd)
 	a.prefetchFlag(cmd)
+	a.costFlag(cmd)
 	return cmd
 }
 
@@ -279,6 +280,7 @@ func (c *conversation) watch(updates iter.Seq[memgpt.Update]) {
 		case memgpt.TurnEnded:
 			c.setTurn("")
 			c.ended(u.Turn)
+			c.sayCost(u.Turn.Usage)
 			c.shown.add(u.Turn.ID)
 		}
 	}

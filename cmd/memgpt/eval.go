@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt/config"
+	"memgpt"
 	"memgpt/eval"
 	"memgpt/store"
 	"memgpt/store/sqlite"
@@ -21,13 +21,13 @@ import (
 
 // evalFlags are the flags of eval.
 type evalFlags struct {
-	data, model, embedder, mode, cache string
-	judge, wrongGold                   string
-	window, limit, parallel, budget    int
-	ks                                 []int
-	summaryWords                       int
-	seed                               uint64
-	noSearch, pooled, asJSON           bool
+	data, embedder, mode, cache     string
+	judge, wrongGold                string
+	window, limit, parallel, budget int
+	ks                              []int
+	summaryWords                    int
+	seed                            uint64
+	noSearch, pooled, asJSON        bool
 }
 
 const evalLong = `eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and
@@ -80,7 +80,7 @@ func (a *app) evalCommand() *cobra.Command {
 			return a.runEval(cmd.Context(), args[0], f)
 		},
 	}
-	f.bind(cmd)
+	a.bindEval(cmd, &f)
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -88,11 +88,11 @@ func (a *app) evalCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *evalFlags) bind(cmd *cobra.Command) {
+func (a *app) bindEval(cmd *cobra.Command, f *evalFlags) {
 	set := cmd.Flags()
 	set.StringVar(&f.data, "data", "", "file or directory with the suite's data")
-	set.StringVar(&f.model, "model", "", "model that answers, or offline, also with slips; without it the configured one")
-	set.StringVar(&f.judge, "judge", "", "model that judges answers, at the same endpoint; without it nobody judges")
+	set.StringVar(&a.modelFlag, "model", "", "[provider:]model that answers, or offline, also with slips; without it the configured one")
+	set.StringVar(&f.judge, "judge", "", "[provider:]model that judges answers; without it nobody judges")
 	set.StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv and relay unless named), a directory or a URL")
 	set.IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	set.IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
@@ -133,7 +133,7 @@ func (f *evalFlags) check() error {
 	return nil
 }
 
-func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
+func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error) {
 	if err := f.check(); err != nil {
 		return fmt.Errorf("eval %s: %w", name, err)
 	}
@@ -144,14 +144,15 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) error {
 	if name == eval.SuiteDocQA && eval.Mode(f.mode) == eval.ModeRAG && len(f.ks) == 0 {
 		f.ks = eval.DocKs()
 	}
-	if a.cfg, err = config.Read(a.getenv); err != nil {
+	if err = a.configure(); err != nil {
 		return err
 	}
-	if f.model != "" {
-		a.cfg.Model = f.model
-	}
 	a.cfg.Window = f.window
-	if a.model, err = a.pickModel(ctx); err != nil {
+	if a.models, err = a.newModels(nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.models.close()) }()
+	if err = a.pickModel(ctx, memgpt.Agent{}); err != nil {
 		return err
 	}
 	a.banner()
@@ -206,10 +207,13 @@ func (a *app) evalConfig(ctx context.Context, f evalFlags) (cfg eval.Config, err
 		}
 	}
 	if f.judge != "" {
-		a.cfg.Model = f.judge
-		cfg.Judge, err = a.pickModel(ctx)
+		judge, err := a.models.open(ctx, "", f.judge)
+		if err != nil {
+			return cfg, fmt.Errorf("open the judge: %w", err)
+		}
+		cfg.Judge = judge.model
 	}
-	return cfg, err
+	return cfg, nil
 }
 
 // evalEmbedder opens an embedder of that name, with a cache in a directory, or in memory where it is "". None is nil.

@@ -8,14 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt/config"
+	"memgpt"
 	"memgpt/eval"
 	"memgpt/model/offline"
 )
 
 // contrastFlags are the flags of eval contrast.
 type contrastFlags struct {
-	model         string
 	window, limit int
 	seed          uint64
 	asJSON        bool
@@ -31,7 +30,7 @@ func (a *app) evalContrastCommand() *cobra.Command {
 			"where one search is as good or better. The row of a model that forgets to search is there with the stand-in only.",
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runContrast(cmd.Context(), f) },
 	}
-	cmd.Flags().StringVar(&f.model, "model", "", "model that answers; without it the configured one")
+	cmd.Flags().StringVar(&a.modelFlag, "model", "", "[provider:]model that answers; without it the configured one")
 	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
 	cmd.Flags().IntVar(&f.limit, "limit", 10, "chains at each level")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 0, "decides which keys are chained")
@@ -43,14 +42,15 @@ func (a *app) runContrast(ctx context.Context, f contrastFlags) (err error) {
 	if f.window <= 0 || f.limit <= 0 {
 		return errors.New("eval contrast: --window and --limit take numbers above 0")
 	}
-	if a.cfg, err = config.Read(a.getenv); err != nil {
+	if err = a.configure(); err != nil {
 		return err
 	}
-	if f.model != "" {
-		a.cfg.Model = f.model
-	}
 	a.cfg.Window = f.window
-	if a.model, err = a.pickModel(ctx); err != nil {
+	if a.models, err = a.newModels(nil); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.models.close()) }()
+	if err = a.pickModel(ctx, memgpt.Agent{}); err != nil {
 		return err
 	}
 	a.banner()

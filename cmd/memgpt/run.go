@@ -43,6 +43,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one update a line instead")
 	a.threadFlag(cmd)
 	a.prefetchFlag(cmd)
+	a.costFlag(cmd)
 	return cmd
 }
 
@@ -60,6 +61,7 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 		return err
 	}
 	text = trimNewline(text)
+	others := a.overhear(th)
 	turn, err := a.host.Send(ctx, host.Message{Agent: agent.ID, Thread: th.ID,
 		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)})
 	if err != nil {
@@ -68,6 +70,10 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	record, err := a.follow(ctx, turn, asJSON)
 	if err != nil {
 		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
+	}
+	a.sayCost(record.Usage)
+	if err := a.runShare(ctx, th, others, asJSON, turn.ID, record.ID); err != nil {
+		a.say("what else was due goes on with the next run: %v", err)
 	}
 	a.embedOwn(ctx, agent)
 	return a.verdict(record)
@@ -104,6 +110,10 @@ func (a *app) verdict(t memgpt.Turn) error {
 	}
 	if t.Error != "" {
 		a.say("the turn %s (%s): %s", t.State, t.Stop, t.Error)
+		if t.Stop == memgpt.StopBudget {
+			a.say("the message is kept and is read with the next one that a budget is there for; memgpt cost shows the budgets," +
+				" memgpt agents set NAME budget=2.50 sets an agent's, MEMGPT_BUDGET that of all, MEMGPT_PRICES names prices")
+		}
 	} else {
 		a.say("the turn ended early: %s", t.Stop)
 	}

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
+	"memgpt/host"
+	"memgpt/model/offline"
 	"memgpt/schema"
 )
 
@@ -29,11 +32,12 @@ const (
 	leastHeartbeat = time.Second
 	mostPageSize   = 100
 	mostSteps      = 10_000
+	mostTimerTurns = 86_400 // one a second
 )
 
 // settings are all there are, in the order in which they are shown.
 func settings() []setting {
-	return []setting{
+	return slices.Concat([]setting{
 		wordSetting("prefetch", "off, on or auto: whether the system looks memory up for a message of the user", "off",
 			func(a *memgpt.Agent) *memgpt.PrefetchMode { return &a.Prefetch.Mode },
 			memgpt.PrefetchOff, memgpt.PrefetchOn, memgpt.PrefetchAuto),
@@ -41,13 +45,20 @@ func settings() []setting {
 			func(a *memgpt.Agent) *int { return &a.Prefetch.Budget }, leastPrefetch, math.MaxInt32),
 		spanSetting("prefetch_age", "what is older is left out, as 720h or 30d", "any age",
 			func(a *memgpt.Agent) *time.Duration { return &a.Prefetch.Age }, time.Minute),
-		textSetting("model", "name of the model, as its provider knows it", "that of MEMGPT_MODEL, or what is found",
-			func(a *memgpt.Agent) *string { return &a.Model }, nil),
+		textSetting("model", "[provider:]model, as MEMGPT_MODEL takes it", "that of MEMGPT_MODEL, or what is found",
+			func(a *memgpt.Agent) *string { return &a.Model }, checkModel),
 		countSetting("window", "tokens of the model's context window that may be used", "that of MEMGPT_WINDOW, or of the model",
 			func(a *memgpt.Agent) *int { return &a.Window }, leastWindow, math.MaxInt32),
 		textSetting("zone", "IANA time zone, as Europe/Paris", "UTC", func(a *memgpt.Agent) *string { return &a.Zone }, checkZone),
 		spanSetting("heartbeat", "interval of timer heartbeats, as 30m", "none",
 			func(a *memgpt.Agent) *time.Duration { return &a.Heartbeat }, leastHeartbeat),
+		textSetting("cron", `cron line of timer heartbeats in the agent's zone, as "0 9 * * 1-5"`, "none",
+			func(a *memgpt.Agent) *string { return &a.Timers.Cron }, checkCron),
+		quietSetting(),
+		wordSetting("catch_up", "skip, once or all: what becomes of times of repeating schedules at which nothing ran", host.CatchUpOnce,
+			func(a *memgpt.Agent) *string { return &a.Timers.CatchUp }, host.CatchUpSkip, host.CatchUpOnce, host.CatchUpAll),
+		countSetting("timer_turns", "turns that heartbeats and schedules may cause on a day", "48",
+			func(a *memgpt.Agent) *int { return &a.Timers.Turns }, 1, mostTimerTurns),
 		wordSetting("protocol", "memgpt (send_message speaks) or native (text speaks)", "memgpt",
 			func(a *memgpt.Agent) *memgpt.Protocol { return &a.Protocol }, memgpt.ProtocolMemGPT, memgpt.ProtocolNative),
 		shareSetting("alert", "share of the usable window at which the pressure alert is raised, as .7 or 70%", ".7",
@@ -60,7 +71,7 @@ func settings() []setting {
 			func(a *memgpt.Agent) *int { return &a.Policy.MaxRepeats }, 1, mostSteps),
 		textSetting("system", "system instructions in place of the built-in ones", "the built-in ones",
 			func(a *memgpt.Agent) *string { return &a.System }, nil),
-	}
+	}, budgetSettings())
 }
 
 // apply sets what pairs key=value say on a copy of an agent. All that is wrong is said at once.
@@ -251,6 +262,39 @@ func textSetting(key, about, unset string, at func(*memgpt.Agent) *string, check
 		*at(a) = v
 		return nil
 	}, func(a *memgpt.Agent) string { return *at(a) }}
+}
+
+func checkCron(line string) error {
+	if line == "" {
+		return nil
+	}
+	_, err := calendar.ParseCron(line)
+	return err
+}
+
+// quietSetting are two settings in one, since they are thought of as one: the hours, and for what they hold.
+func quietSetting() setting {
+	const all = " all"
+	return setting{"quiet", `hours in which heartbeats and repeating schedules wait, as 22:00-07:00; "22:00-07:00 all" for single reminders too`,
+		"none", func(a *memgpt.Agent, v string) error {
+			hours, both := strings.CutSuffix(v, all)
+			hours = strings.TrimSpace(hours)
+			if _, err := calendar.ParseHours(hours); err != nil {
+				return err
+			}
+			a.Timers.Quiet, a.Timers.QuietAll = hours, both && hours != ""
+			return nil
+		}, func(a *memgpt.Agent) string {
+			if a.Timers.QuietAll {
+				return a.Timers.Quiet + all
+			}
+			return a.Timers.Quiet
+		}}
+}
+
+func checkModel(name string) error {
+	_, _, err := offline.Parse(name)
+	return err
 }
 
 func checkZone(name string) error {

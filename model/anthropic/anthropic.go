@@ -39,6 +39,7 @@ const (
 	DefaultConnect = 10 * time.Second
 	DefaultFirst   = 10 * time.Minute
 	DefaultIdle    = 2 * time.Minute
+	DefaultWhole   = time.Hour
 )
 
 // Config describes an account and a model.
@@ -59,6 +60,7 @@ type Config struct {
 	Connect time.Duration // to connect; 0 is DefaultConnect. It has no effect with a Client
 	First   time.Duration // until the first piece of an answer, and between any two; 0 is DefaultFirst
 	Idle    time.Duration // without a byte after the first piece; pings count as bytes. 0 is DefaultIdle
+	Whole   time.Duration // for the whole of one call; 0 is DefaultWhole
 
 	Now   func() time.Time // for dates in headers; nil is time.Now
 	NewID func() string    // names calls that came without an id, uniquely; nil draws random ones
@@ -95,6 +97,7 @@ func New(cfg Config) (*Model, error) {
 	cfg.Connect = orDefault(cfg.Connect, DefaultConnect)
 	cfg.First = orDefault(cfg.First, DefaultFirst)
 	cfg.Idle = orDefault(cfg.Idle, DefaultIdle)
+	cfg.Whole = orDefault(cfg.Whole, DefaultWhole)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -171,13 +174,13 @@ func (m *Model) Close() error {
 }
 
 // forces reports whether a model may be told that it must call. The API refuses that beside thinking that is asked for,
-// and models that always think refuse it too, which is learned.
+// and models that always think refuse it too, which is known or learned.
 func (m *Model) forces(model string) bool {
 	var thinking struct {
 		Type string `json:"type"`
 	}
 	_ = json.Unmarshal(m.cfg.Extra["thinking"], &thinking)
-	if thinking.Type == "enabled" || thinking.Type == "adaptive" {
+	if thinking.Type == "enabled" || thinking.Type == "adaptive" || knownModel(model).unforced {
 		return false
 	}
 	_, refused := m.unforce.Load(model)
@@ -241,7 +244,7 @@ func (m *Model) reform(how *form, name string, req *memgpt.Request, f *fault) bo
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, how form, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Filler: filler})
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Whole: m.cfg.Whole, Filler: filler})
 	defer w.Stop()
 	req.Restore()
 	body, err := encode(req, name, &m.cfg, how)

@@ -192,7 +192,7 @@ func (r *reply) count(input, written, read, output, thinking int64) {
 func (r *reply) tokens() memgpt.Usage {
 	u := r.usage
 	u.Calls = 1
-	u.Cached = int(r.cached[1])
+	u.Written, u.Cached = int(r.cached[0]), int(r.cached[1])
 	u.Input = int(r.input + r.cached[0] + r.cached[1])
 	return u
 }

@@ -78,7 +78,7 @@ func TestUsage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (memgpt.Usage{Input: 1125, Cached: 1000, Output: 42, Reasoning: 7, Calls: 1}); resp.Usage != want || resp.Model != "claude-opus-5-5" {
+	if want := (memgpt.Usage{Input: 1125, Cached: 1000, Written: 100, Output: 42, Reasoning: 7, Calls: 1}); resp.Usage != want || resp.Model != "claude-opus-5-5" {
 		t.Errorf("%s: usage %+v, want %+v", resp.Model, resp.Usage, want)
 	}
 }

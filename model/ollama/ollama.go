@@ -35,6 +35,7 @@ const (
 	DefaultConnect = 10 * time.Second
 	DefaultFirst   = 10 * time.Minute
 	DefaultIdle    = 2 * time.Minute
+	DefaultWhole   = time.Hour
 )
 
 // Config describes a server and a model at it.
@@ -45,7 +46,7 @@ type Config struct {
 	Model   string            // used where a request names none, e.g. "qwen3:8b"
 	Client  *http.Client      // nil: one made for many slow calls at once, with the timeouts below
 
-	Window    int    // num_ctx where a request names no window, and what Capabilities tells; 0 leaves it to the server
+	Window    int    // num_ctx where a request names no window, and what Capabilities tells up to the model's own; 0 leaves it to the server
 	MaxOutput int    // tokens of a reply; 0 when unknown
 	KeepAlive string // how long the model stays loaded, as Ollama reads it ("10m", "-1" is for ever, "0" not at all); "" leaves it to the server
 	// Think is what a thinking model is told: "" leaves it to the server, "true" and "false" turn thinking on and off,
@@ -58,6 +59,7 @@ type Config struct {
 	Connect time.Duration // to connect; 0 is DefaultConnect. It has no effect with a Client
 	First   time.Duration // until the first piece of an answer, and between any two; 0 is DefaultFirst
 	Idle    time.Duration // without a byte after the first piece; 0 is DefaultIdle
+	Whole   time.Duration // for the whole of one call; 0 is DefaultWhole
 
 	NewID func() string // names calls, uniquely; nil draws random ones
 }
@@ -92,6 +94,7 @@ func New(cfg Config) (*Model, error) {
 	cfg.Connect = orDefault(cfg.Connect, DefaultConnect)
 	cfg.First = orDefault(cfg.First, DefaultFirst)
 	cfg.Idle = orDefault(cfg.Idle, DefaultIdle)
+	cfg.Whole = orDefault(cfg.Whole, DefaultWhole)
 	if cfg.NewID == nil {
 		cfg.NewID = func() string { return "call_" + rand.Text()[:24] }
 	}
@@ -132,13 +135,13 @@ func (m *Model) Capabilities() memgpt.Capabilities {
 	if name == "" {
 		name = m.base.Host
 	}
-	c := memgpt.Capabilities{Name: name, Window: m.cfg.Window, MaxOutput: m.cfg.MaxOutput, Tools: true, Parallel: true}
+	c := memgpt.Capabilities{Name: name, Window: m.cfg.Window, MaxOutput: m.cfg.MaxOutput, Tools: true, Parallel: true, Schema: true}
 	m.mu.Lock()
 	s := m.shown[m.cfg.Model]
 	m.mu.Unlock()
 	if s != nil {
 		c.Tools, c.Parallel, c.Images, c.Reasoning = s.Tools, s.Tools, s.Vision, s.Thinking
-		if c.Window == 0 {
+		if c.Window == 0 || s.Window > 0 && s.Window < c.Window { // the server bounds num_ctx by it
 			c.Window = s.Window
 		}
 	}
@@ -186,7 +189,7 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 
 // call sends a request once and reads the answer.
 func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, shown *Shown, stream func(memgpt.Delta)) (*memgpt.Response, *fault) {
-	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Filler: filler})
+	w := wire.NewWatch(ctx, wire.Limits{First: m.cfg.First, Idle: m.cfg.Idle, Whole: m.cfg.Whole, Filler: filler})
 	defer w.Stop()
 	req.Restore()
 	body, err := encode(req, name, &m.cfg, shown)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 
 	"memgpt"
@@ -37,6 +38,8 @@ type message struct {
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     *function       `json:"function_call"`
+	// Extra is what the provider adds to a message without calls and wants back, as with calls.
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 type toolCall struct {
@@ -131,8 +134,8 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens) and of
-// proxies for other protocols (input_tokens, output_tokens).
+// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Mistral (num_cached_tokens), Moonshot
+// (cached_tokens) and of proxies for other protocols (input_tokens, output_tokens).
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -140,27 +143,46 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 	CacheHit   int `json:"prompt_cache_hit_tokens"`
 	Cached     int `json:"cached_tokens"`
+	NumCached  int `json:"num_cached_tokens"`
+	Total      int `json:"total_tokens"`
 	Details    struct {
-		Cached int `json:"cached_tokens"`
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Completed struct {
 		Reasoning int `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	InputDetails struct { // of the Responses API
-		Cached int `json:"cached_tokens"`
+		Cached  int `json:"cached_tokens"`
+		Written int `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
 	OutputDetails struct {
 		Reasoning int `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
+	Cost *float64 `json:"cost"` // dollars, as OpenRouter tells
 }
 
+// tokens returns the counts. xAI counts reasoning beside the completion, which the total shows; here it is part of it.
 func (u *usage) tokens() memgpt.Usage {
-	return memgpt.Usage{
+	out := memgpt.Usage{
 		Input:     max(u.Prompt, u.Input, 0),
-		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, 0),
+		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, u.NumCached, 0),
+		Written:   max(u.Details.Written, u.InputDetails.Written, 0),
 		Output:    max(u.Completion, u.Output, 0),
 		Reasoning: max(u.Completed.Reasoning, u.OutputDetails.Reasoning, 0),
 	}
+	if u.Total > 0 && u.Total == out.Input+out.Output+out.Reasoning {
+		out.Output += out.Reasoning
+	}
+	return out
+}
+
+// withCost adds what the provider says that the call cost, rounded up to the nano-dollar.
+func (u *usage) withCost(out memgpt.Usage) memgpt.Usage {
+	if u.Cost != nil && *u.Cost >= 0 && *u.Cost < 1e6 {
+		out.Priced, out.Nano = 1, int64(math.Ceil(*u.Cost*1e9))
+	}
+	return out
 }
 
 // decodeChunk reads a piece. A field of an unexpected type is left out, the rest is read.

@@ -214,3 +214,6 @@ func probe(ctx context.Context, cfg *DiscoverConfig, p Place, client *http.Clien
 	f.Window, _ = e.window(ctx, f.Model)
 	return f
 }
+
+// Listed reports whether a local server lists the model. One that was only named is not asked.
+func (f *Found) Listed() bool { return f.listed }

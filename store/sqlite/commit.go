@@ -10,7 +10,7 @@ func (w *work) apply(c *store.Commit, x *coded) error {
 	w.now = c.Now
 	for _, f := range []func(*store.Commit, *coded) error{
 		w.applyLease, w.applyAgents, w.applyThreads, w.applyBlocks, w.applyRecords,
-		w.applyPassages, w.applyDocs, w.applyEntries, w.applyDocIDs, w.applyDead, w.applyUnembed, w.applyVectors, w.applyRests, w.applyEvents, w.applyConsume, w.applyTurns, w.applyAcquire,
+		w.applyPassages, w.applyDocs, w.applyEntries, w.applyDocIDs, w.applyDead, w.applyUnembed, w.applyVectors, w.applyRests, w.applyEvents, w.applyConsume, w.applyTurns, w.applySpending, w.applyAcquire,
 		w.applyPending,
 	} {
 		if err := f(c, x); err != nil {
@@ -54,7 +54,7 @@ func (w *work) applyAcquire(c *store.Commit, _ *coded) error {
 	}
 	t.changed, t.holder, t.until = true, w.s.holder.id, timeValue(l.Until)
 	t.lease++
-	w.out.Lease = &memgpt.Lease{Tenant: l.Tenant, Thread: l.Thread, Number: t.lease, Until: l.Until}
+	w.out.Lease = &store.Lease{Tenant: l.Tenant, Thread: l.Thread, Number: t.lease, Until: l.Until}
 	return nil
 }
 

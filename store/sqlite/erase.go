@@ -17,7 +17,7 @@ const (
 // eraseSome erases a few vectors of sets that were dropped, and reports whether there may be more. The merging goroutine
 // calls it.
 func (s *Store) eraseSome() (more bool, err error) {
-	if !s.queue.idle() {
+	if !s.queue.idle(maxRounds) {
 		return false, closedError()
 	}
 	s.token <- struct{}{}

@@ -70,7 +70,7 @@ func (s *Store) codeErasure(e *store.Erasure) (*codedErasure, error) {
 	for i := range e.Histories {
 		var edits []string
 		err := codeAll(s.enc, &edits, e.Histories[i].Edits, "edit of a block",
-			func(b *memgpt.BlockEdit) (any, string) { return (*editRow)(b), e.Histories[i].Block })
+			func(b *store.BlockEdit) (any, string) { return (*editRow)(b), e.Histories[i].Block })
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +174,7 @@ const (
 func (s *Store) cleanLater() {
 	for range cleanTries {
 		unclean, err := s.unclean()
-		if err != nil || !unclean || !s.queue.idle() {
+		if err != nil || !unclean || !s.queue.idle(maxRounds) {
 			return
 		}
 		if err := s.cleanAtOnce(); !isBusy(err) {

@@ -32,8 +32,15 @@ func (s *Store) mergeThreshold(docs int64) int64 {
 	return min(max(docs/tailShare, minTail), maxTail)
 }
 
-// sliceTime is how long a slice works before it commits: what it may hold up a commit.
-const sliceTime = 2 * time.Millisecond
+// sliceTime is how long a slice works before it commits: what it may hold up a commit. Where a merge is far behind, as in a
+// large import, what is not merged costs searches and memory more than that: slices are longer then, see urgency.
+const (
+	sliceTime  = 2 * time.Millisecond
+	mostUrgent = 8
+)
+
+// urgency is how many full tails are unmerged, from 1 to mostUrgent.
+func (at *mark) urgency() int { return int(min(max((at.docs-at.merged)/maxTail, 1), mostUrgent)) }
 
 // blockBytes bounds a block, so that four rows fit on a page: SQLite moves what is longer to pages of its own.
 const blockBytes = 900
@@ -156,7 +163,7 @@ func (s *Store) mergeOwner(owner int64) (more bool, err error) {
 		return false, err
 	}
 	for !m.over {
-		if !s.queue.idle() {
+		if !s.queue.idle(maxRounds / m.from.urgency()) {
 			return false, closedError()
 		}
 		s.token <- struct{}{}
@@ -287,7 +294,7 @@ func (m *mergeJob) enough(terms int, start time.Time) bool {
 	if m.most > 0 {
 		return terms >= m.most
 	}
-	return terms > 0 && terms%8 == 0 && time.Since(start) >= sliceTime
+	return terms > 0 && terms%8 == 0 && time.Since(start) >= sliceTime*time.Duration(m.from.urgency())
 }
 
 func (m *mergeJob) done(p progress) {

@@ -75,12 +75,12 @@ func (q *queue) withdraw(j *job) bool {
 	return true
 }
 
-// idle waits until a merge has its turn: when no commit waits, or enough have gone before it. False says that the queue
-// is closed.
-func (q *queue) idle() bool {
+// idle waits until a merge has its turn: when no commit waits, or as many batches as rounds have gone before it. False says
+// that the queue is closed.
+func (q *queue) idle(rounds int) bool {
 	for {
 		q.mu.Lock()
-		closed, turn := q.closed, len(q.jobs) == 0 || q.rounds >= maxRounds
+		closed, turn := q.closed, len(q.jobs) == 0 || q.rounds >= rounds
 		if turn {
 			q.rounds = 0
 		}

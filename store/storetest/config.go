@@ -16,7 +16,10 @@ func fullAgent(e *env) memgpt.Agent {
 	return memgpt.Agent{ID: e.id("agent"), Tenant: "acme", Name: "Ada", System: "be <brief> & kind", Protocol: memgpt.ProtocolNative,
 		Model: "m", Window: 4096, Zone: "Asia/Shanghai", Blocks: []string{"b1", "b2"}, Tools: []string{"web"},
 		Policy:    memgpt.Policy{Alert: 0.6, Flush: 0.9, Target: 0.4, PageSize: 7, MaxSteps: 9, MaxRepeats: 2},
-		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour}, Created: e.now}
+		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
+		Budget:  memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4},
+		Timers:  memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "all", Turns: 7},
+		Created: e.now}
 }
 
 func testAgents(e *env) {
@@ -126,15 +129,15 @@ func testBlocks(e *env) {
 	b1 := memgpt.Block{ID: e.id("block"), Tenant: "x", Label: "human", Description: "d", Value: "名字", Limit: 2000, ReadOnly: true}
 	b2 := memgpt.Block{ID: e.id("block"), Tenant: "x", Label: "persona"}
 	cause := memgpt.Cause{Event: "e", Origin: memgpt.OriginModel, Agent: "a", Turn: "t", Call: "c"}
-	edit := func(b memgpt.Block, v int64, value string) memgpt.BlockEdit {
-		return memgpt.BlockEdit{Block: b.ID, Version: v, Value: value, Time: e.now, Cause: cause}
+	edit := func(b memgpt.Block, v int64, value string) store.BlockEdit {
+		return store.BlockEdit{Block: b.ID, Version: v, Value: value, Time: e.now, Cause: cause}
 	}
-	first := []memgpt.BlockEdit{edit(b1, 1, "名字")}
+	first := []store.BlockEdit{edit(b1, 1, "名字")}
 	e.commit(&store.Commit{Blocks: []memgpt.Block{b1, b2}, Edits: first})
 	b1.Version, b2.Version = 1, 1
 	e.same("blocks", must(e.s.Blocks(e.ctx, "x", []string{b2.ID, b1.ID, b2.ID}))(e), []memgpt.Block{b2, b1, b2})
 	b1.Value = "名字 2"
-	more := []memgpt.BlockEdit{edit(b1, 2, "名字 1"), edit(b1, 2, "名字 2")}
+	more := []store.BlockEdit{edit(b1, 2, "名字 1"), edit(b1, 2, "名字 2")}
 	e.commit(&store.Commit{Blocks: []memgpt.Block{b1}, Edits: more})
 	e.same("history", must(e.s.BlockHistory(e.ctx, "x", b1.ID))(e), append(first, more...))
 	e.same("history of the other", len(must(e.s.BlockHistory(e.ctx, "x", b2.ID))(e)), 0)
@@ -173,7 +176,7 @@ func testConflictUndoesAll(e *env) {
 	pending := e.event(t, e.now, "pending")
 	taken := e.entry(t, 1, "first")
 	taken.Key = "line 1"
-	lease := e.commit(&store.Commit{Events: []memgpt.Event{pending}, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)},
+	lease := e.commit(&store.Commit{Events: []memgpt.Event{pending}, Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)},
 		Entries: []memgpt.Entry{taken}}).Lease
 	before := dump(e, a, t)
 	stale := *lease
@@ -193,11 +196,12 @@ func testConflictUndoesAll(e *env) {
 		"passage":  {memgpt.CodeExists, func(c *store.Commit) { c.Passages[0].Key = "k1" }},
 	} {
 		c := &store.Commit{Lease: lease, Agents: []memgpt.Agent{a}, Threads: []memgpt.Thread{t}, Blocks: []memgpt.Block{{ID: "b1", Value: "new", Version: 1}},
-			Edits: []memgpt.BlockEdit{{Block: "b1", Value: "new"}}, Entries: []memgpt.Entry{e.entry(t, 2, "two"), e.entry(t, 3, "three")},
+			Edits: []store.BlockEdit{{Block: "b1", Value: "new"}}, Entries: []memgpt.Entry{e.entry(t, 2, "two"), e.entry(t, 3, "three")},
 			Passages: []memgpt.Passage{{ID: "p2", Owner: a.ID, Key: "k2", Text: "y", Source: "s"}},
 			Docs:     []store.Doc{{Owner: a.ID, ID: "p2", Kind: memgpt.KindPassage, Length: 1, Terms: []store.TermCount{{Term: "y", N: 1}}}},
 			DeadDocs: []store.DocRef{{Owner: a.ID, ID: "p1"}}, Events: []memgpt.Event{e.event(t, e.now, "more")}, Consume: []string{pending.ID},
-			Turns: []memgpt.Turn{{ID: "turn-1", Agent: a.ID, Thread: t.ID}}, Records: []store.Record{{Kind: "k", ID: "r", Data: json.RawMessage("1")}}}
+			Turns: []memgpt.Turn{{ID: "turn-1", Agent: a.ID, Thread: t.ID}}, Records: []store.Record{{Kind: "k", ID: "r", Data: json.RawMessage("1")}},
+			Spending: []store.Spending{{Agent: a.ID, Day: "2026-03-01", UTC: "2026-03-01", Usage: memgpt.Usage{Calls: 1}}}}
 		change.f(c)
 		e.refuse(c, change.code)
 		e.same("the store after a conflict of "+name, dump(e, a, t), before)
@@ -209,12 +213,13 @@ type state struct {
 	Agent    memgpt.Agent
 	Thread   memgpt.Thread
 	Blocks   []memgpt.Block
-	Edits    []memgpt.BlockEdit
+	Edits    []store.BlockEdit
 	Entries  []memgpt.Entry
 	Events   []memgpt.Event
 	Passages []memgpt.Passage
 	Turns    []memgpt.Turn
 	Records  []store.Record
+	Spending []store.Spending
 	Outside  memgpt.Outside
 	Sizes    store.Sizes
 	Stats    store.Stats
@@ -233,6 +238,7 @@ func dump(e *env, a memgpt.Agent, t memgpt.Thread) state {
 		Passages: must(e.s.Passages(e.ctx, a.Tenant, a.ID, []string{"p1", "p2"}))(e),
 		Turns:    must(e.s.Turns(e.ctx, t.Tenant, t.ID, 0))(e),
 		Records:  must(e.s.Records(e.ctx, a.Tenant, "k"))(e),
+		Spending: must(e.s.Spending(e.ctx, store.SpendingRange{Tenant: a.Tenant}))(e),
 		Outside:  must(e.s.Outside(e.ctx, a.Tenant, a.ID, t.ID))(e),
 		Sizes:    must(e.s.Sizes(e.ctx, a.Tenant, a.ID))(e),
 		Stats:    must(e.s.Stats(e.ctx, a.Tenant, a.ID, []string{"y"}))(e),
@@ -268,8 +274,8 @@ func testNotFound(e *env) {
 	}
 	e.refuse(&store.Commit{Entries: []memgpt.Entry{{ID: "m", Agent: "a", Thread: "none", Seq: 1}}}, memgpt.CodeNotFound)
 	e.refuse(&store.Commit{Events: []memgpt.Event{{ID: "e", Agent: "a", Thread: "none"}}}, memgpt.CodeNotFound)
-	got := e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: "none", Until: e.now.Add(time.Hour)}})
-	e.same("lease of nothing", got.Lease, (*memgpt.Lease)(nil))
+	got := e.commit(&store.Commit{Acquire: &store.Lease{Thread: "none", Until: e.now.Add(time.Hour)}})
+	e.same("lease of nothing", got.Lease, (*store.Lease)(nil))
 }
 
 func second[T any](_ T, err error) error { return err }

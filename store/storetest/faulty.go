@@ -142,8 +142,8 @@ func (f *Faulty) Blocks(ctx context.Context, tenant string, ids []string) ([]mem
 }
 
 // BlockHistory implements store.Store.
-func (f *Faulty) BlockHistory(ctx context.Context, tenant, block string) ([]memgpt.BlockEdit, error) {
-	return through(f, func() ([]memgpt.BlockEdit, error) { return f.Inner.BlockHistory(ctx, tenant, block) })
+func (f *Faulty) BlockHistory(ctx context.Context, tenant, block string) ([]store.BlockEdit, error) {
+	return through(f, func() ([]store.BlockEdit, error) { return f.Inner.BlockHistory(ctx, tenant, block) })
 }
 
 // Entries implements store.Store.
@@ -189,6 +189,11 @@ func (f *Faulty) Events(ctx context.Context, q store.EventRange) ([]memgpt.Event
 // NextDue implements store.Store.
 func (f *Faulty) NextDue(ctx context.Context) (time.Time, error) {
 	return through(f, func() (time.Time, error) { return f.Inner.NextDue(ctx) })
+}
+
+// Spending implements store.Store.
+func (f *Faulty) Spending(ctx context.Context, q store.SpendingRange) ([]store.Spending, error) {
+	return through(f, func() ([]store.Spending, error) { return f.Inner.Spending(ctx, q) })
 }
 
 // Turn implements store.Store.

@@ -295,7 +295,7 @@ func testTurns(e *env) {
 	e.same("turns", must(e.s.Turns(e.ctx, "", t.ID, 0))(e), want)
 	e.same("newest turns", must(e.s.Turns(e.ctx, "", t.ID, 2))(e), want[:2])
 	want[3].State, want[3].Stop, want[3].Error, want[3].Steps, want[3].Spoke = memgpt.TurnFailed, memgpt.StopModel, "no", 3, 1
-	want[3].Usage, want[3].Flags, want[3].Ended = memgpt.Usage{Input: 1, Cached: 2, Output: 3, Reasoning: 4, Calls: 5}, []string{"f"}, e.now
+	want[3].Usage, want[3].Flags, want[3].Ended = memgpt.Usage{Input: 1, Cached: 2, Written: 6, Output: 3, Reasoning: 4, Calls: 5, Priced: 7, Nano: 8}, []string{"f"}, e.now
 	want[3].Searches, want[3].Prefetch = 2, &memgpt.Prefetched{Why: "w", Query: "q", Tokens: 3, Millis: 4, Second: true, Used: 1,
 		Hits: []memgpt.PrefetchHit{{ID: "m", Kind: memgpt.KindMessage, Score: 0.5, Why: "s"}}}
 	e.commit(&store.Commit{Turns: []memgpt.Turn{want[3]}})

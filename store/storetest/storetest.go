@@ -24,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		run  func(e *env)
 	}{
 		{"AgentsRoundTrip", testAgents}, {"ThreadsRoundTrip", testThreads}, {"Versions", testVersions},
-		{"NamesAreUnique", testNames}, {"Blocks", testBlocks}, {"Records", testRecords},
+		{"NamesAreUnique", testNames}, {"Blocks", testBlocks}, {"Records", testRecords}, {"Spending", testSpending}, {"SpendingRefused", testSpendingRefused}, {"SpendingAtOnce", testSpendingAtOnce},
 		{"ConflictUndoesAll", testConflictUndoesAll}, {"NotFound", testNotFound}, {"CancelledCommit", testCancelled},
 		{"Entries", testEntries}, {"EntryRanges", testRanges}, {"EntryOrderOfIDs", testEntriesByID},
 		{"EntryKeys", testEntryKeys}, {"EntriesTaken", testEntriesTaken}, {"EveryPart", testParts},
