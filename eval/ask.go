@@ -3,77 +3,168 @@ package eval
 import (
 	"context"
 	"strings"
+	"time"
 
 	"memgpt"
 	"memgpt/store"
 )
 
-// Outcome is how one question went.
-type Outcome struct {
-	Case, Question, Group string
-	Gold, Seen            int // pieces of evidence, and how many of them were in context
-	Answer                string
-	Spoke                 bool // the agent said something
-	Right                 bool // the answer holds the expected one and all evidence was in context; in scored suites
-	Searches              int  // calls of the functions that bring stored texts back
-	Steps                 int
-	Tokens                int // of all requests, by our count
-	Handed                int // pieces of evidence that the system handed over
-	Prefetch              memgpt.Prefetched
-	Stop                  memgpt.StopReason
-	Failure               string // why the model failed; "" when it did not
-	Faults                int    // pieces of evidence that the data names and does not have
+// answer puts one question to whatever the mode says, and has the answer measured. k is for the baseline of one search.
+func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, err error) {
+	if l.r.cfg.Mode.baseline() {
+		rec, err = l.askPlain(ctx, q, k)
+	} else {
+		rec, err = l.ask(ctx, q)
+	}
+	if err != nil {
+		return rec, err
+	}
+	if q.Login {
+		rec.Variant, rec.Verdicts = q.Group, Verdicts{}
+		return rec, similar(ctx, l.r.cfg.Embedder, q, rec.Answer, &rec.Verdicts)
+	}
+	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() {
+		if err := l.rankSessions(ctx, q, &rec); err != nil {
+			return rec, err
+		}
+	}
+	if l.r.cfg.Judge != nil {
+		rec.Verdicts.Judge, err = judge(ctx, l.r.cfg.Judge, q.Text, &rec)
+		rec.Lost = rec.lost()
+	}
+	return rec, err
 }
 
 // ask puts one question to the agent in a conversation of its own. What comes of it is kept beside the store and thrown
 // away, so that no question can find another one's words.
-func (l *loader) ask(ctx context.Context, q *Question) (Outcome, error) {
-	at := q.Time
-	if at.IsZero() {
-		at = l.c.Now
-	}
-	clock := &clock{at: at}
-	id := l.ids(clock, "question "+q.ID+"\x00"+q.Text)
+func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
+	start := l.r.now()
+	clock := &clock{at: l.askedAt(q)}
 	watch := newWatch(q)
+	watch.count = l.r.counter
 	side := newOverlay(l.store, l.agent.ID)
+	if err := watch.lookUp(ctx, side, l.agent.ID); err != nil {
+		return Record{}, err
+	}
+	if err := l.turn(ctx, side, l.asked.ID, q, watch, clock, l.ids(clock, "question "+q.ID+"\x00"+q.Text)); err != nil {
+		return Record{}, err
+	}
+	rec := l.record(q, watch)
+	rec.Seconds = l.r.since(start)
+	return rec, nil
+}
+
+// turn runs one turn of a conversation on a memory that is kept aside.
+func (l *loader) turn(ctx context.Context, side *overlay, thread string, q *Question, watch *watch, clock *clock, id func(string) string) error {
 	k, err := l.kernel(side, &watched{Model: l.r.cfg.Model, watch: watch}, clock.now, id)
 	if err != nil {
-		return Outcome{}, err
+		return err
 	}
-	st, err := store.Load(ctx, side, "", l.asked.ID)
+	st, err := store.Load(ctx, side, "", thread)
 	if err != nil {
-		return Outcome{}, err
+		return err
+	}
+	typ, origin := memgpt.EventUser, memgpt.OriginUser
+	if q.Login {
+		typ, origin = memgpt.EventLogin, memgpt.OriginSystem
 	}
 	w := &store.Work{State: st, TTL: leaseTime, Emit: watch.update}
-	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: l.asked.ID, Type: memgpt.EventUser,
-		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, q.Text)}
-	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: memgpt.EventUser,
+	w.Event = memgpt.Event{ID: id("event"), Turn: id("turn"), Agent: l.agent.ID, Thread: thread, Type: typ,
+		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, origin, q.Text)}
+	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: thread, Event: w.Event.ID, Type: typ,
 		State: memgpt.TurnQueued}
-	w.Lease = store.Lease{Thread: l.asked.ID, Number: 1, Until: clock.now().Add(leaseTime)}
+	w.Lease = store.Lease{Thread: thread, Number: 1, Until: clock.now().Add(leaseTime)}
 	if err := k.Run(ctx, w); err != nil {
-		return Outcome{}, err
+		return err
 	}
-	return l.outcome(q, watch, &w.Turn), nil
+	watch.ended(&w.Turn)
+	return nil
 }
 
-func (l *loader) outcome(q *Question, w *watch, turn *memgpt.Turn) Outcome {
-	o := Outcome{Case: l.c.Name, Question: q.ID, Group: q.Group, Gold: len(q.Gold), Seen: shownOf(w.gold), Handed: shownOf(w.handed), Faults: q.Faults,
-		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Searches: w.searches, Steps: turn.Steps, Stop: turn.Stop}
+// now and since time a question, where the run has a clock.
+func (r *runner) now() (t time.Time) {
+	if r.cfg.Clock != nil {
+		t = r.cfg.Clock()
+	}
+	return t
+}
+
+func (r *runner) since(start time.Time) float64 {
+	if r.cfg.Clock == nil {
+		return 0
+	}
+	return r.cfg.Clock().Sub(start).Round(time.Millisecond).Seconds()
+}
+
+// ended takes in how the turn ended.
+func (w *watch) ended(turn *memgpt.Turn) {
+	w.steps, w.stop, w.cached = turn.Steps, turn.Stop, turn.Usage.Cached
 	for step, n := range w.context {
-		o.Tokens += n * (1 + w.again[step]) // the request of a reply that was thrown away is about as long as the next one
+		w.input += n * (1 + w.again[step]) // the request of a reply that was thrown away is about as long as the next one
 	}
-	if turn.Prefetch != nil {
-		o.Prefetch = *turn.Prefetch
-	}
-	if turn.State != memgpt.TurnDone {
-		o.Failure = turn.Error
-		if o.Failure == "" {
-			o.Failure = string(turn.State)
+	if p := turn.Prefetch; p != nil {
+		w.lookup = Lookup{Why: p.Why, Query: p.Query, Tokens: p.Tokens, Second: p.Second, Used: p.Used}
+		for _, h := range p.Hits {
+			w.lookup.Hits = append(w.lookup.Hits, LookupHit{h.ID, h.Score})
 		}
 	}
-	o.Right = l.r.suite.Scored && o.Seen == o.Gold && q.Answer != "" && strings.Contains(fold(o.Answer), fold(q.Answer))
-	return o
+	if turn.State != memgpt.TurnDone {
+		w.failure = turn.Error
+		if w.failure == "" {
+			w.failure = string(turn.State)
+		}
+	}
 }
 
-// fold is the form in which texts are compared with expected answers: lower case, runs of space as one.
-func fold(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
+// record writes down what the watch saw, and what the measures say of the answer.
+func (l *loader) record(q *Question, w *watch) Record {
+	r := &l.r.cfg
+	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed,
+		Case: l.c.Name, Question: q.ID, Group: q.Group, QuestionHash: HashQuestion(q.Text), Expected: q.Answer, Abstain: q.Abstain, WrongGold: r.WrongGold.has(l.c.Name, q.ID),
+		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Faults: q.Faults, Input: w.input, Output: w.output, Cached: w.cached, Prefix: w.prefix,
+		Searches: w.searches, Steps: w.steps, Prefetch: w.lookup, Stop: w.stop, Failure: w.failure, Evidence: []Piece{}}
+	rec.Verdicts = verdicts(&rec, l.r.suite.Scored, w.allShown())
+	for i, g := range w.gold {
+		rec.Evidence = append(rec.Evidence, Piece{ID: g.ID, Stored: g.stored, Found: g.found || w.handed[i].found, Shown: g.shown(),
+			Handed: w.handed[i].shown(), Used: g.shown() && uses(rec.Answer, q.Answer, g.Text)})
+	}
+	rec.Lost = rec.lost()
+	return rec
+}
+
+// lost finds the first place at which a piece of the evidence was lost.
+func (r *Record) lost() Loss {
+	if r.answeredRight() || r.Abstain {
+		return LostNothing
+	}
+	worst := len(Losses())
+	for _, p := range r.Evidence {
+		at := worst
+		switch {
+		case !p.Stored:
+			at = 0
+		case p.Shown && p.Used, p.Shown && r.Expected == "":
+		case p.Shown || p.Found:
+			at = 3
+		case r.Searches > 0 || r.Prefetch.Query != "":
+			at = 2
+		default:
+			at = 1
+		}
+		worst = min(worst, at)
+	}
+	if worst == len(Losses()) {
+		return LostNothing
+	}
+	return Losses()[worst]
+}
+
+// answeredRight reports whether any measure that was taken calls the answer right.
+func (r *Record) answeredRight() bool {
+	v := &r.Verdicts
+	judged := v.Judge != nil && v.Judge.Failure == "" && v.Judge.Right
+	return judged || r.right() || v.Contains != nil && *v.Contains
+}
+
+// right is the suite's own verdict.
+func (r *Record) right() bool { return r.Verdicts.Right != nil && *r.Verdicts.Right }

@@ -1,21 +1,28 @@
-// Package eval asks agents questions whose evidence is known, and measures whether it reached main context: the paper's
-// experiments and today's memory benchmarks. It owns the suites and how their data is read, the run of a question
-// through a real kernel, and the scores. It ships no data, draws nothing and knows no storage engine and no model: a
-// store and a model are handed in.
+// Package eval asks agents questions whose evidence is known, and measures whether it reached main context and what came of
+// it: the paper's experiments and today's memory benchmarks, beside baselines in the same window. It owns the suites and how
+// their data is read, the run of a question through a real kernel or a baseline's one prompt, the measures, and the record of
+// each question ([Record]). It ships no data, draws nothing and knows no storage engine and no model: a store and a model are
+// handed in.
 //
 // What it measures. A question of a suite names the stored texts that hold its answer, its evidence. Each question is
 // put to the agent in a conversation of its own, on a memory in which no other question was ever asked. A piece of
 // evidence was in context when its whole text stood in a request of that turn: in the queue, or in the results of
-// search and reading, by its id, all pages together. Of a text that was never shown whole it is enough that one of the
-// pieces holds the expected answer word for word. Summaries, and what the agent itself said, don't count.
+// search and reading, by its id, all pages together; in a baseline's prompt, as a line of its own. Of a text that was never
+// shown whole it is enough that one of the pieces holds the expected answer word for word. An agent's summaries, and what
+// the agent itself said, don't count; a summary that is all a baseline has does where it holds the text or the answer.
 //
-// Retrieval measures the agent's search alone on the same data, without an agent's turn: how well evidence ranks.
+// Answers are measured by what needs no model; a judge is a language model that is named, and without one there is no
+// verdict of a judge.
+//
+// Retrieval measures the agent's search alone on the same data, without an agent's turn: how well evidence ranks. Contrast
+// holds an agent that pages its memory against one search a turn.
 package eval
 
 import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"memgpt"
 	"memgpt/memtool"
@@ -27,6 +34,9 @@ import (
 
 // DefaultWindow is the context window in tokens where the configuration names none: far less than any suite's material.
 const DefaultWindow = 4096
+
+// DefaultK is how many hits the baseline of one search takes where the configuration names no number.
+const DefaultK = 10
 
 // Config says how a suite is run.
 type Config struct {
@@ -43,6 +53,15 @@ type Config struct {
 	Mode Mode
 	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
 	Budget int
+	// Ks is how many hits ModeRAG takes; with several it answers each question with each. nil is DefaultK.
+	Ks []int
+	// SummaryWords bounds the summary of ModeSummary; 0 is SummaryWords in the paper's suite, else what a quarter of the
+	// window holds.
+	SummaryWords int
+	// Judge says whether answers are right; nil is nobody. A stand-in can't.
+	Judge memgpt.Model
+	// WrongGold lists questions that are reported with and without.
+	WrongGold WrongGold
 	// Embedder makes the vectors of queries, and Index, which is called when a case's memory is loaded, those of its texts.
 	// Without both, search goes by words alone.
 	Embedder tool.Embedder
@@ -50,6 +69,10 @@ type Config struct {
 	// Parallel is how many questions are asked at once; 0 is the number of CPUs. It does not change the results of a model
 	// that answers equal requests equally.
 	Parallel int
+	// Seed decides what a suite draws by chance, and the resamples of the intervals. A model's own chance is the model's.
+	Seed uint64
+	// Clock times the questions; nil times none.
+	Clock func() time.Time
 	// Progress is told how many questions were asked, one call at a time; nil is nobody.
 	Progress func(done, total int)
 }
@@ -66,6 +89,14 @@ type runner struct {
 	tools map[memtool.Form][]tool.Tool
 	done  int
 	total int
+	folds int // tokens of summaries that were made for the baseline
+}
+
+// spent adds to the tokens of summaries.
+func (r *runner) spent(tokens int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.folds += tokens
 }
 
 // Run asks the questions of a suite and reports. It fails where a store does, where the context ends, and where the model
@@ -77,14 +108,16 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	if err := cfg.settle(); err != nil {
 		return nil, fmt.Errorf("run suite %s: %w", s.Name, err)
 	}
-	counter, err := token.New(token.Config{})
+	if s.Name == SuiteOpener && (cfg.Embedder == nil || cfg.Mode.baseline()) {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: an agent opens the conversation, and an encoder measures what it says; it needs"+
+			" a mode of an agent (%s) and an embedder", s.Name, ModeMemGPT)
+	}
+	cases := s.pick(cfg.Limit)
+	r, err := newRunner(cfg, s)
 	if err != nil {
 		return nil, err
 	}
-	cases := s.pick(cfg.Limit)
-	r := &runner{cfg: cfg, suite: s, counter: counter, analyzer: new(retrieve.Analyzer),
-		slots: make(chan struct{}, cfg.Parallel), total: countQuestions(cases),
-		tools: map[memtool.Form][]tool.Tool{}}
+	r.total = countQuestions(cases) * len(cfg.Ks)
 	if r.total == 0 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: none of its %d questions names evidence", s.Name, s.Skipped())
 	}
@@ -95,14 +128,24 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	return r.report(outcomes)
 }
 
+// newRunner returns what the questions of a run share. The configuration is settled.
+func newRunner(cfg Config, s *Suite) (*runner, error) {
+	counter, err := token.New(token.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &runner{cfg: cfg, suite: s, counter: counter, analyzer: new(retrieve.Analyzer), slots: make(chan struct{}, cfg.Parallel),
+		tools: map[memtool.Form][]tool.Tool{}}, nil
+}
+
 // all runs the cases, several at once, and returns their outcomes in order.
-func (r *runner) all(ctx context.Context, cases []Case) ([]Outcome, error) {
-	results := make([][]Outcome, len(cases))
+func (r *runner) all(ctx context.Context, cases []Case) ([]Record, error) {
+	results := make([][]Record, len(cases))
 	err := each(ctx, make(chan struct{}, r.cfg.Parallel), len(cases), func(ctx context.Context, i int) (err error) {
 		results[i], err = r.runCase(ctx, &cases[i])
 		return err
 	})
-	var out []Outcome
+	var out []Record
 	for _, list := range results {
 		out = append(out, list...)
 	}
@@ -110,29 +153,44 @@ func (r *runner) all(ctx context.Context, cases []Case) ([]Outcome, error) {
 }
 
 // runCase loads the material of a case and asks its questions.
-func (r *runner) runCase(ctx context.Context, c *Case) (out []Outcome, err error) {
-	s, dispose, err := r.cfg.Open(ctx)
+func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error) {
+	l, dispose, err := r.loaded(ctx, c)
 	if err != nil {
-		return nil, fmt.Errorf("make a store for %s: %w", c.Name, err)
+		return nil, err
 	}
-	defer func() {
-		if bad := dispose(); err == nil && bad != nil {
-			err = fmt.Errorf("dispose of the store for %s: %w", c.Name, bad)
-		}
-	}()
-	l := loader{r: r, c: c, store: s}
-	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
-		return nil, fmt.Errorf("load %s: %w", c.Name, err)
-	}
-	out = make([]Outcome, len(c.Questions))
-	err = each(ctx, r.slots, len(c.Questions), func(ctx context.Context, i int) (err error) {
-		if out[i], err = l.ask(ctx, &c.Questions[i]); err != nil {
-			return fmt.Errorf("ask question %s of %s: %w", c.Questions[i].ID, c.Name, err)
+	defer dispose(&err)
+	ks := r.cfg.Ks
+	out = make([]Record, len(c.Questions)*len(ks))
+	err = each(ctx, r.slots, len(out), func(ctx context.Context, i int) (err error) {
+		q := &c.Questions[i/len(ks)]
+		if out[i], err = l.answer(ctx, q, ks[i%len(ks)]); err != nil {
+			return fmt.Errorf("ask question %s of %s: %w", q.ID, c.Name, err)
 		}
 		r.progress()
 		return nil
 	})
 	return out, err
+}
+
+// loaded opens a store and loads a case into it. The function that it returns disposes of the store, and sets an error of
+// that where there is none.
+func (r *runner) loaded(ctx context.Context, c *Case) (*loader, func(*error), error) {
+	s, dispose, err := r.cfg.Open(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a store for %s: %w", c.Name, err)
+	}
+	end := func(err *error) {
+		if bad := dispose(); *err == nil && bad != nil {
+			*err = fmt.Errorf("dispose of the store for %s: %w", c.Name, bad)
+		}
+	}
+	l := &loader{r: r, c: c, store: s}
+	if err := r.slot(ctx, func() error { return l.load(ctx) }); err != nil {
+		err = fmt.Errorf("load %s: %w", c.Name, err)
+		end(&err)
+		return nil, nil, err
+	}
+	return l, end, nil
 }
 
 // slot runs f when a slot is free.

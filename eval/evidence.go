@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/store"
+	"memgpt/token"
 )
 
 // watched is a model whose requests are looked at before they leave.
@@ -20,8 +22,55 @@ func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 	req.Restore()
 	if req.Purpose == memgpt.PurposeStep {
 		m.watch.request(req)
+		m.watch.repeats(req)
 	}
-	return m.Model.Generate(ctx, req, stream)
+	reply, err := m.Model.Generate(ctx, req, stream)
+	if err == nil && m.watch.count != nil {
+		m.watch.output += m.watch.count.Message(&reply.Message)
+	}
+	return reply, err
+}
+
+// repeats counts the tokens with which a request begins as the one before did: functions, whole messages, and the beginning
+// of the first message that differs.
+func (w *watch) repeats(req *memgpt.Request) {
+	if w.count == nil {
+		return
+	}
+	head := make([]string, 0, len(req.Messages)+1)
+	if tools, err := json.Marshal(req.Tools); err == nil {
+		head = append(head, string(tools))
+	}
+	for i := range req.Messages {
+		text, err := json.Marshal(&req.Messages[i])
+		if err != nil {
+			return
+		}
+		head = append(head, string(text))
+	}
+	before := w.before
+	w.before = head
+	for i := range min(len(head), len(before)) {
+		switch {
+		case head[i] != before[i]:
+			w.prefix += w.count.Text(common(head[i], before[i]))
+			return
+		case i == 0:
+			w.prefix += w.count.Tools(req.Tools)
+		default:
+			w.prefix += w.count.Message(&req.Messages[i-1])
+		}
+	}
+}
+
+// common is the text with which two texts begin, less the borders of a message around it.
+func common(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	_, text, _ := strings.Cut(strings.ToValidUTF8(a[:n], ""), `"text":{"text":"`)
+	return text
 }
 
 // watch follows one turn: what stood in its requests, what was said, what it took.
@@ -34,6 +83,16 @@ type watch struct {
 	searches int
 	context  map[int]int // tokens of the request, by step
 	again    map[int]int // replies that were thrown away, by step
+
+	count         *token.Counter // nil counts nothing
+	before        []string       // functions and messages of the last request
+	prefix        int
+	input, output int
+	cached        int
+	steps         int
+	stop          memgpt.StopReason
+	failure       string
+	lookup        Lookup
 }
 
 func newWatch(q *Question) *watch {
@@ -63,8 +122,42 @@ func (w *watch) update(u memgpt.Update) {
 					w.searches++
 				}
 			}
+			if res, ok := e.Message.Result(); ok {
+				w.hits(res)
+			}
 		}
 	}
+}
+
+// hits notes which evidence a search brought, whether or not a request was still to show it.
+func (w *watch) hits(res memgpt.Result) {
+	if !searches(res.Name) || res.Failed {
+		return
+	}
+	for _, q := range quotes(res.Text) { // as it is stored, without the envelope of a request
+		for _, g := range w.gold {
+			g.found = g.found || g.ID == q.ID
+		}
+	}
+}
+
+// allShown reports whether all evidence was in context.
+func (w *watch) allShown() bool { return shownOf(w.gold) == len(w.gold) }
+
+// lookUp notes which evidence the store has.
+func (w *watch) lookUp(ctx context.Context, s store.Store, agent string) error {
+	for _, g := range w.gold {
+		entries, err := s.EntriesByID(ctx, "", agent, []string{g.ID})
+		if err != nil {
+			return err
+		}
+		passages, err := s.Passages(ctx, "", agent, []string{g.ID})
+		if err != nil {
+			return err
+		}
+		g.stored = len(entries) == 1 && entries[0].Message.Said() == g.Text || len(passages) == 1 && passages[0].Text == g.Text
+	}
+	return nil
 }
 
 // searches names the functions that look for stored texts; memory_read shows what was found already.
@@ -128,13 +221,19 @@ func (w *watch) queued(text string) {
 
 // quoted looks at the result of a function.
 func (w *watch) quoted(text string) {
+	w.lines(resultText(text), w.gold)
+}
+
+// resultText is what a function brought; "" where it failed.
+func resultText(text string) string {
 	var e struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}
-	if json.Unmarshal([]byte(text), &e) == nil && e.Status == "OK" {
-		w.lines(e.Message, w.gold)
+	if json.Unmarshal([]byte(text), &e) != nil || e.Status != "OK" {
+		return ""
 	}
+	return e.Message
 }
 
 // quote is a line in which search and reading show a stored text, or a piece of it from a character on.
@@ -145,12 +244,23 @@ type quote struct {
 }
 
 func (w *watch) lines(text string, gold []*sighting) {
+	for _, q := range quotes(text) {
+		for _, g := range gold {
+			g.found = g.found || g.ID == q.ID
+		}
+		w.piece(q, gold)
+	}
+}
+
+// quotes returns the lines of a text that quote stored texts.
+func quotes(text string) (list []quote) {
 	for line := range strings.Lines(text) {
 		var q quote
 		if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &q) == nil {
-			w.piece(q, gold)
+			list = append(list, q)
 		}
 	}
+	return list
 }
 
 func (w *watch) piece(q quote, gold []*sighting) {
@@ -168,6 +278,8 @@ type sighting struct {
 	runes    []rune
 	spans    [][2]int // in characters
 	answered bool     // a piece held the expected answer
+	stored   bool     // the store has it
+	found    bool     // a search or the system brought it, at least in part
 }
 
 // add notes that text, which stands in the evidence from a character on, was shown. What stands elsewhere is no quotation.

@@ -25,7 +25,11 @@ type loader struct {
 	c     *Case
 	store store.Store
 	agent memgpt.Agent
+	main  string // ID of the conversation into which lines are imported
 	asked memgpt.Thread
+
+	folding sync.Mutex // guards what follows
+	folded  *string    // the recursive summary of ModeSummary; nil until it is made
 }
 
 const (
@@ -51,7 +55,7 @@ func (l *loader) load(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.r.cfg.Index != nil {
+	if l.r.cfg.Index != nil && l.r.cfg.Mode.Looks() {
 		if err := l.r.cfg.Index(ctx, l.store); err != nil {
 			return fmt.Errorf("make the vectors of %s: %w", l.c.Name, err)
 		}
@@ -81,13 +85,13 @@ func (c *clock) now() time.Time {
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
 	now := clock.now()
 	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
-	human := memgpt.Block{ID: id("block"), Label: "human", Limit: blockLimit, Description: "Key facts about the person you talk with."}
-	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.Window, Blocks: []string{persona.ID, human.ID}, Created: now,
+	human := memgpt.Block{ID: id("block"), Label: "human", Value: l.c.Human, Limit: blockLimit, Description: "Key facts about the person you talk with."}
+	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.agentWindow(), Blocks: []string{persona.ID, human.ID}, Created: now,
 		Prefetch: l.r.cfg.prefetch()}
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
 	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
 		Threads: []memgpt.Thread{main}})
-	l.agent.Version = 1
+	l.agent.Version, l.main = 1, main.ID
 	return main, err
 }
 
@@ -156,16 +160,12 @@ func (l *loader) openThread(ctx context.Context, clock *clock, id func(string) s
 
 // kernel wires a kernel on a store.
 func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id func(string) string) (*kernel.Kernel, error) {
-	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now}
-	if l.r.cfg.Embedder != nil {
-		wired.Embedders = []tool.Embedder{l.r.cfg.Embedder}
-	}
-	search, err := retrieve.New(wired)
+	search, err := l.searcher(s, now)
 	if err != nil {
 		return nil, err
 	}
 	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
-		Window: l.r.cfg.Window, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
+		Window: l.r.cfg.agentWindow(), Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
 	}
@@ -173,6 +173,15 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 		cfg.Search = nothing{}
 	}
 	return kernel.New(cfg)
+}
+
+// searcher is the search that agents have, less the parts that off names.
+func (l *loader) searcher(s store.Store, now func() time.Time, off ...string) (*retrieve.Searcher, error) {
+	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now, Off: off}
+	if l.r.cfg.Embedder != nil {
+		wired.Embedders = []tool.Embedder{l.r.cfg.Embedder}
+	}
+	return retrieve.New(wired)
 }
 
 // plainCounter learns nothing from reports: a stand-in's are estimates, and what one question teaches must not depend on

@@ -50,11 +50,26 @@ func Talks(name, path string, pooled bool) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Suite{Name: name}
+	s := &Suite{Name: name, Sessions: name == SuiteLongMemEval}
 	for _, p := range set.pools {
+		for i := range p.questions {
+			p.questions[i].Abstain = abstention(name, &p.questions[i])
+		}
 		s.Cases = append(s.Cases, Case{Name: p.name, Persona: talkPersona, Lines: p.lines, Now: afterLast(p.lines), Questions: p.questions})
 	}
 	return s, nil
+}
+
+// abstention reports whether the material is known not to hold the answer: LoCoMo's adversarial questions (category 5),
+// whose expected answer is a trap, and those of LongMemEval that are marked so.
+func abstention(suite string, q *Question) bool {
+	switch suite {
+	case SuiteLocomo:
+		return q.Group == "adversarial" || q.Group == "5"
+	case SuiteLongMemEval:
+		return q.Group == "abstention" || strings.HasSuffix(q.ID, "_abs")
+	}
+	return false
 }
 
 // readLines hands the lines of a file that aren't blank to parse; open unpacks it first. Errors name the line.

@@ -39,8 +39,8 @@ func TestLong(t *testing.T) {
 			t.Errorf("level %s: %v %%", level, right)
 		}
 	}
-	for _, o := range rep.Outcomes {
-		if !o.Right {
+	for _, o := range rep.Records {
+		if !o.right() {
 			t.Logf("%s: %+v", o.Case, o)
 		}
 	}

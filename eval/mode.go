@@ -10,8 +10,9 @@ import (
 	"memgpt"
 )
 
-// Mode is who looks into memory for a question: the model by its functions, the system before the model reads the
-// question (memgpt.Prefetch), both, or nobody.
+// Mode is the system that answers: an agent, in which the model looks into memory by its functions, the system does before
+// the model reads the question (memgpt.Prefetch), both do, or nobody does; or a baseline, which puts what it has of the
+// material into one prompt.
 type Mode string
 
 // Modes.
@@ -20,10 +21,18 @@ const (
 	ModePrefetch Mode = "prefetch" // the system hands over; the model lacks the functions that bring stored texts back
 	ModeBoth     Mode = "both"
 	ModeNone     Mode = "none"
+
+	ModeFull    Mode = "full"    // baseline: the material in the order of its file, cut at the end
+	ModeSliding Mode = "sliding" // baseline: the newest that fits
+	ModeSummary Mode = "summary" // baseline: a recursive summary of all (paper, section 3.1.1)
+	ModeRAG     Mode = "rag"     // baseline: the first K hits of one search with the question's words
+	ModeOracle  Mode = "oracle"  // ceiling: the evidence
 )
 
 // Modes returns the modes.
-func Modes() []Mode { return []Mode{ModePrefetch, ModeMemGPT, ModeBoth, ModeNone} }
+func Modes() []Mode {
+	return []Mode{ModePrefetch, ModeMemGPT, ModeBoth, ModeNone, ModeFull, ModeSliding, ModeSummary, ModeRAG, ModeOracle}
+}
 
 // ParseMode reads the name of a mode.
 func ParseMode(name string) (Mode, error) {
@@ -38,7 +47,15 @@ func ParseMode(name string) (Mode, error) {
 }
 
 // searches reports whether the model has the functions that bring stored texts back.
-func (m Mode) searches() bool { return m != ModePrefetch && m != ModeNone }
+func (m Mode) searches() bool { return m != ModePrefetch && m != ModeNone && !m.baseline() }
+
+// Looks reports whether anything is searched for, so that vectors are of use.
+func (m Mode) Looks() bool { return m.searches() || m.prefetches() || m == ModeRAG }
+
+// baseline reports whether no agent answers but one prompt.
+func (m Mode) baseline() bool {
+	return m == ModeFull || m == ModeSliding || m == ModeSummary || m == ModeRAG || m == ModeOracle
+}
 
 // prefetches reports whether the system looks.
 func (m Mode) prefetches() bool { return m == ModePrefetch || m == ModeBoth }
@@ -54,8 +71,27 @@ func (c *Config) settle() error {
 	if c.Mode == "" {
 		c.Mode = ModeMemGPT
 	}
+	if len(c.Ks) == 0 {
+		c.Ks = []int{DefaultK}
+	}
+	for _, k := range c.Ks {
+		if k <= 0 || c.Mode != ModeRAG && len(c.Ks) > 1 {
+			return memgpt.Errorf(memgpt.CodeInvalid, "numbers of hits %v: they are above 0, and several go with mode %s alone", c.Ks, ModeRAG)
+		}
+	}
+	if c.Judge != nil && c.Judge.Capabilities().StandIn {
+		return memgpt.Errorf(memgpt.CodeInvalid, "%s is a stand-in and understands nothing: it can't judge answers; name a language model", c.Judge.Capabilities().Name)
+	}
 	_, err := ParseMode(string(c.Mode))
 	return err
+}
+
+// headline is the number of hits whose figures a report begins with.
+func (c *Config) headline() int {
+	if slices.Contains(c.Ks, DefaultK) {
+		return DefaultK
+	}
+	return c.Ks[0]
 }
 
 // prefetch is the setting of the agents that are asked.
@@ -64,6 +100,14 @@ func (c *Config) prefetch() memgpt.Prefetch {
 		return memgpt.Prefetch{}
 	}
 	return memgpt.Prefetch{Mode: memgpt.PrefetchOn, Budget: c.Budget}
+}
+
+// agentWindow is the window of the agent that holds the memory. For a baseline it only loads, in any window that does.
+func (c *Config) agentWindow() int {
+	if c.Mode.baseline() {
+		return max(c.Window, DefaultWindow)
+	}
+	return c.Window
 }
 
 // PrefetchReport is what the system's looking up came to.
@@ -89,7 +133,7 @@ type PrefetchFloor struct {
 }
 
 // reportPrefetch adds up what the system looked up.
-func reportPrefetch(budget int, outcomes []Outcome) *PrefetchReport {
+func reportPrefetch(budget int, outcomes []Record) *PrefetchReport {
 	var turns, hits, tokens, second, evidence, used mean
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -105,10 +149,10 @@ func reportPrefetch(budget int, outcomes []Outcome) *PrefetchReport {
 }
 
 // handedShare is how much of the evidence the system handed over.
-func (o *Outcome) handedShare() float64 { return float64(o.Handed) / float64(o.Gold) }
+func (o *Record) handedShare() float64 { return ratio(o.Handed(), o.Gold()) }
 
 // best is the score of the best hit that was handed over.
-func (o *Outcome) best() float64 {
+func (o *Record) best() float64 {
 	best := math.Inf(-1)
 	for _, h := range o.Prefetch.Hits {
 		best = max(best, h.Score)
@@ -117,9 +161,9 @@ func (o *Outcome) best() float64 {
 }
 
 // floors ranks the questions for which something was handed over by their best hit.
-func floors(outcomes []Outcome) (list []PrefetchFloor) {
-	spoke := slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool { return len(o.Prefetch.Hits) == 0 })
-	slices.SortStableFunc(spoke, func(a, b Outcome) int { return cmp.Compare(b.best(), a.best()) })
+func floors(outcomes []Record) (list []PrefetchFloor) {
+	spoke := slices.DeleteFunc(slices.Clone(outcomes), func(o Record) bool { return len(o.Prefetch.Hits) == 0 })
+	slices.SortStableFunc(spoke, func(a, b Record) int { return cmp.Compare(b.best(), a.best()) })
 	n := len(outcomes)
 	carried, at := 0.0, 0
 	for tenth := 1; tenth <= 10; tenth++ {

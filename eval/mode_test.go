@@ -73,19 +73,19 @@ func TestBudgetBoundsWhatIsHandedOver(t *testing.T) {
 }
 
 func TestFloors(t *testing.T) {
-	at := func(score float64, handed int) Outcome {
-		o := Outcome{Gold: 2, Handed: handed}
+	at := func(score float64, handed int) Record {
+		o := Record{Evidence: []Piece{{Handed: handed > 0}, {Handed: handed > 1}}}
 		if score > 0 {
-			o.Prefetch.Hits = []memgpt.PrefetchHit{{Score: score / 2}, {Score: score}}
+			o.Prefetch.Hits = []LookupHit{{Score: score / 2}, {Score: score}}
 		}
 		return o
 	}
-	got := floors([]Outcome{at(3, 2), at(0, 0), at(9, 1), at(5, 0)})
+	got := floors([]Record{at(3, 2), at(0, 0), at(9, 1), at(5, 0)})
 	want := []PrefetchFloor{{9, 25, 12.5}, {5, 50, 12.5}, {3, 75, 37.5}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := floors([]Outcome{at(0, 0)}); got != nil {
+	if got := floors([]Record{at(0, 0)}); got != nil {
 		t.Errorf("nothing was said, and yet %v", got)
 	}
 }
@@ -117,8 +117,8 @@ func TestSlipsRepeat(t *testing.T) {
 	}
 	other := rep(offline.Config{ForgetSearch: .5, Seed: 2}, ModeMemGPT)
 	same := true
-	for i := range other.Outcomes {
-		same = same && other.Outcomes[i].Searches == half.Outcomes[i].Searches
+	for i := range other.Records {
+		same = same && other.Records[i].Searches == half.Records[i].Searches
 	}
 	if same {
 		t.Error("two seeds slip in the same turns")

@@ -26,6 +26,10 @@ const chainPersona = "My archival storage holds pairs of keys and values, one pa
 	" asked for the value of a key, I search archival storage for it. A value may itself be a key of another pair: so I" +
 	" look up each value in turn and go on from it, until a value is the key of nothing. That last value is my answer."
 
+// chainPlain is the same instruction for a prompt that has the pairs in it.
+const chainPlain = "It holds pairs of keys and values, one pair a line, written as key: value. A value may itself be a key of another" +
+	" pair: then look up that key too, and go on until a value is the key of nothing. That last value is the answer."
+
 // NestedKV reads the paper's nested key-value task from the directory that holds its files: 140 pairs of UUIDs, and
 // orderings that chain them. Level k is a question whose answer takes k hops beyond the first pair; its orderings are in
 // the file for k+1 indices: the value of each index but the last is replaced by the key of the next.
@@ -39,11 +43,16 @@ func NestedKV(dir string) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Suite{Name: SuiteNestedKV, Levels: true, Scored: true}
+	return readChains(SuiteNestedKV, dir, pairs, chainCase)
+}
+
+// readChains makes a suite of the orderings in a directory.
+func readChains(name, dir string, pairs [][2]string, toCase func(pairs [][2]string, line []byte, n int) (Case, error)) (*Suite, error) {
+	s := &Suite{Name: name, Levels: true, Scored: true}
 	for n := 1; n <= maxLevels; n++ {
 		path := filepath.Join(dir, fmt.Sprintf(orderingsFile, n))
 		err := readLines(path, nil, func(line []byte) error {
-			c, err := chainCase(pairs, line, n)
+			c, err := toCase(pairs, line, n)
 			c.Name = "level " + strconv.Itoa(n-1) + " ordering " + strconv.Itoa(len(s.Cases))
 			s.Cases = append(s.Cases, c)
 			return err
@@ -84,23 +93,31 @@ func readPairs(path string) ([][2]string, error) {
 	return first.Pairs, nil
 }
 
-// chainCase makes the case of one ordering of n indices.
-func chainCase(pairs [][2]string, line []byte, n int) (Case, error) {
-	var order []int
+// readOrder reads an ordering of n indices, and what they make the values of its pairs.
+func readOrder(pairs [][2]string, line []byte, n int) (order []int, next map[int]string, err error) {
 	if err := json.Unmarshal(line, &order); err != nil || len(order) != n {
-		return Case{}, fmt.Errorf("it is no list of %d numbers", n)
+		return nil, nil, fmt.Errorf("it is no list of %d numbers", n)
 	}
-	next := map[int]string{}
+	next = map[int]string{}
 	for i, at := range order {
 		if _, twice := next[at]; twice || at < 0 || at >= len(pairs) {
-			return Case{}, fmt.Errorf("the index %d is there twice or not one of 0 to %d", at, len(pairs)-1)
+			return nil, nil, fmt.Errorf("the index %d is there twice or not one of 0 to %d", at, len(pairs)-1)
 		}
 		next[at] = pairs[at][1]
 		if i+1 < n && order[i+1] >= 0 && order[i+1] < len(pairs) {
 			next[at] = pairs[order[i+1]][0]
 		}
 	}
-	c := Case{Persona: chainPersona, Now: timeless}
+	return order, next, nil
+}
+
+// chainCase makes the case of one ordering of n indices.
+func chainCase(pairs [][2]string, line []byte, n int) (Case, error) {
+	order, next, err := readOrder(pairs, line, n)
+	if err != nil {
+		return Case{}, err
+	}
+	c := Case{Persona: chainPersona, Plain: chainPlain, Now: timeless}
 	for i, p := range pairs {
 		value := p[1]
 		if v, ok := next[i]; ok {

@@ -11,7 +11,8 @@ import (
 
 // overlay is a store on top of one that is never written to: what one question's turn commits stands beside it in
 // memory, is read like everything else, search included, and goes away with the overlay. It is for one turn at a time
-// of one agent: leases are given to whoever asks, and events, turns and the history of blocks are not kept.
+// of one agent: leases are given to whoever asks, and events, turns, records and the history of blocks are not kept. A
+// record says what a kernel has learned of a model, which the process knows anyway.
 type overlay struct {
 	store.Store // the loaded memory; methods that are not overridden read it as it is
 	agent       string
@@ -30,7 +31,7 @@ func newOverlay(base store.Store, agent string) *overlay {
 
 // Commit implements store.Store for what a kernel commits in a turn.
 func (o *overlay) Commit(ctx context.Context, c *store.Commit) (store.Committed, error) {
-	if len(c.Agents)+len(c.Records)+len(c.Drop) > 0 || c.Acquire != nil {
+	if len(c.Agents)+len(c.Drop) > 0 || c.Acquire != nil || slices.ContainsFunc(c.Records, func(r store.Record) bool { return !learned(r) }) {
 		return store.Committed{}, memgpt.Errorf(memgpt.CodeInvalid, "commit beside a loaded memory: agents, records and leases are not for a turn")
 	}
 	if err := o.check(ctx, c); err != nil {
@@ -53,6 +54,9 @@ func (o *overlay) Commit(ctx context.Context, c *store.Commit) (store.Committed,
 	}
 	return store.Committed{}, o.index(ctx, o.Store, o.agent, c)
 }
+
+// learned reports whether a record says what a kernel has learned of a model. It is let go of: the process knows it.
+func learned(r store.Record) bool { return r.Kind == "calibration" || r.Kind == "search_record" }
 
 // putPassages keeps passages and places new ones after all others, in the order in which a store does.
 func (o *overlay) putPassages(ctx context.Context, list []memgpt.Passage) error {

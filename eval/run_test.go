@@ -24,7 +24,13 @@ func TestPerfectModelIsAtTheTop(t *testing.T) {
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
 		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
 	got := *rep
-	got.Tokens, got.Outcomes = 0, nil
+	for _, m := range []struct{ got, want float64 }{{*rep.Contains, 0}, {*rep.RougeL, 0}, {*rep.Abstained, 0}, {rep.Lost[LostNotFound], 25}, {rep.Lost[LostNotUsed], 50}} {
+		if m.got != m.want {
+			t.Errorf("got %v, want %v", m.got, m.want)
+		}
+	}
+	got.Tokens, got.Output, got.Prefix, got.Records = 0, 0, 0, nil
+	got.Contains, got.F1, got.RougeL, got.Abstained, got.Intervals, got.Lost, got.Measures, got.Notes = nil, nil, nil, nil, nil, nil, nil, nil
 	if diff := cmp.Diff(want, &got); diff != "" { // the last question's words stand in the other conversation alone
 		t.Error(diff)
 	}
@@ -261,7 +267,7 @@ func TestFailures(t *testing.T) {
 		return script.Say("hm")
 	})
 	rep := run(t, Config{Model: some}, talkSuite(t))
-	if rep.Failed != 1 || rep.N != 4 || rep.Answered != 75 || rep.Outcomes[0].Failure == "" {
+	if rep.Failed != 1 || rep.N != 4 || rep.Answered != 75 || rep.Records[0].Failure == "" {
 		t.Errorf("got %+v", rep)
 	}
 
@@ -284,6 +290,33 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// reporting is a model that counts otherwise than we do, and says so, as language models do.
+type reporting struct{ memgpt.Model }
+
+func (m reporting) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
+	reply, err := m.Model.Generate(ctx, req, stream)
+	if err == nil {
+		n := 0
+		for i := range req.Messages {
+			n += len(req.Messages[i].Said())
+		}
+		reply.Usage = memgpt.Usage{Input: 1000 + n/2, Cached: 7, Output: 9, Calls: 1}
+	}
+	return reply, err
+}
+
+// TestModelsThatReportUsage asks a model from whose reports the kernel learns, which it stores.
+func TestModelsThatReportUsage(t *testing.T) {
+	for _, mode := range Modes() {
+		rep := run(t, Config{Model: reporting{searching("It is on shelf 2.", "marmalade")}, Mode: mode, Parallel: 1, Window: 8192}, longSuite(5, 2, 3))
+		for _, rec := range rep.Records {
+			if rec.Failure != "" || rec.Cached != 7*rec.Steps && !mode.prefetches() {
+				t.Errorf("%s: %+v", mode, rec)
+			}
+		}
+	}
+}
+
 func TestProgress(t *testing.T) {
 	var steps []string
 	run(t, Config{Model: seeker("conversation_search", "x"), Limit: 3,
@@ -294,15 +327,30 @@ func TestProgress(t *testing.T) {
 }
 
 func TestReportAsJSONAndText(t *testing.T) {
-	rep := run(t, Config{Model: seeker("conversation_search", "x"), Window: 8192}, talkSuite(t))
-	rep.Seconds, rep.Tokens = 1.25, 2000
+	rep := run(t, Config{Model: seeker("conversation_search", "x"), Window: 8192, Seed: 3}, talkSuite(t))
+	rep.Seconds, rep.Tokens, rep.Output, rep.Prefix = 1.25, 2000, 40, 45
 	var b bytes.Buffer
 	if err := rep.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
-		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"searches":1,"steps":2,"tokens":2000,"seconds":1.25,` +
-		`"by_category":{"none":0,"one":100,"two":100},"n_by_category":{"none":1,"one":2,"two":1}}` + "\n"
+	measures := func(n int, evidence string) string {
+		text := fmt.Sprintf(`{"n":%d,"evidence_in_context":%s,`, n, evidence)
+		if n == 2 { // the others expect no answer
+			text += `"contains":0,"f1":0,"rouge_l":0,`
+		}
+		return text + `"abstained":0}`
+	}
+	notes, err := json.Marshal(Notes(SuiteLocomo))
+	if err != nil || len(Notes(SuiteLocomo)) == 0 || len(Notes("chess")) != 0 {
+		t.Errorf("the notes are %s, %v", notes, err)
+	}
+	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
+		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"contains":0,"f1":0,"rouge_l":0,"abstained":0,` +
+		`"intervals":{"abstained":[0,0],"contains":[0,0],"evidence_in_context":[25,100],"f1":[0,0],"rouge_l":[0,0]},` +
+		`"lost":{"never_stored":0,"not_found":25,"not_searched":0,"not_used":50},` +
+		`"searches":1,"steps":2,"tokens":2000,"output":40,"prefix":45,"seconds":1.25,` +
+		`"by_category":{"none":0,"one":100,"two":100},"n_by_category":{"none":1,"one":2,"two":1},"measures":{"none":` +
+		measures(1, "0") + `,"one":` + measures(2, "100") + `,"two":` + measures(1, "100") + `},"notes":` + string(notes) + "}\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}

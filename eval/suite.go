@@ -16,6 +16,14 @@ type Suite struct {
 	Cases []Case
 	// Levels says that questions are grouped by level and not by category.
 	Levels bool
+	// Variants says that each question is asked in several ways, its groups; a report's figures are of the first.
+	Variants bool
+	// Sessions says that the sessions are ranked which a search brings for a question.
+	Sessions bool
+	// Weak says that the baseline of one search takes all K texts, also those that are too weak to be shown to an agent.
+	Weak bool
+	// Contained says that an answer is right if it holds the expected one, where no judge says more.
+	Contained bool
 	// Scored says that the agent's answer is judged: it must hold the expected one, and all evidence must have been in
 	// context.
 	Scored bool
@@ -25,6 +33,8 @@ type Suite struct {
 type Case struct {
 	Name      string
 	Persona   string        // value of the agent's block persona
+	Human     string        // value of its block human
+	Plain     string        // what a baseline is told beside its instructions
 	Lines     []kernel.Line // imported into recall storage
 	Passages  []Passage     // put into archival storage
 	Now       time.Time     // when it is loaded, and asked where a question has no time
@@ -42,6 +52,13 @@ type Question struct {
 	Group  string    // category or level
 	Time   time.Time // when it is asked; zero leaves it to the case
 	Gold   []Evidence
+	// Login says that the agent is not asked but told that its user logged in: it is to open the conversation. Persona is
+	// what is true of that user, and Opener what a human wrote, "" where that isn't known.
+	Login   bool
+	Persona []string
+	Opener  string
+	// Abstain says that the material doesn't hold the answer: saying so is right.
+	Abstain bool
 	// Faults counts the pieces of evidence that the data names and doesn't have.
 	Faults int
 }
@@ -55,25 +72,43 @@ const (
 	SuiteMadial   = "madial"    // MADial-Bench: talk in which a memory should come to mind, unasked
 	SuiteDMR      = "dmr"       // deep memory retrieval (paper, section 3.1)
 	SuiteNestedKV = "nested-kv" // the paper's nested key-value task (section 3.2)
+
+	SuiteRelay       = "relay"       // the same chains in other words
+	SuiteOpener      = "opener"      // conversation opener (paper, section 3.1.2)
+	SuiteDocQA       = "docqa"       // questions about documents (paper, section 3.2.1)
+	SuiteLongMemEval = "longmemeval" // LongMemEval: sessions of a user with an assistant
+	SuiteMemDaily    = "memdaily"    // MemDaily: daily notes in Chinese
 )
 
 // Suites returns the names of the suites.
-func Suites() []string { return []string{SuiteLocomo, SuiteMadial, SuiteDMR, SuiteNestedKV} }
+func Suites() []string {
+	return []string{SuiteLocomo, SuiteMadial, SuiteDMR, SuiteNestedKV, SuiteRelay, SuiteOpener, SuiteDocQA, SuiteLongMemEval, SuiteMemDaily}
+}
 
-// Load reads the suite of that name from a path: a directory for nested-kv (see [NestedKV]), a file for all others (see
-// [Talks]), which alone can be pooled.
-func Load(name, path string, pooled bool) (*Suite, error) {
+// Load reads the suite of that name from a path: a directory for nested-kv and relay (see [NestedKV], [Relay]), a file of
+// personas for opener (see [Opener]), a file of the unified format for all others (see [Talks], [DocQA]), which alone can
+// be pooled.
+func Load(name, path string, pooled bool) (*Suite, error) { return LoadSeeded(name, path, pooled, 0) }
+
+// LoadSeeded is Load with a seed for what a suite draws by chance.
+func LoadSeeded(name, path string, pooled bool, seed uint64) (*Suite, error) {
 	var s *Suite
 	var err error
 	switch {
-	case name == SuiteNestedKV && pooled:
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "suite %s can't be pooled: its chains share their pairs", name)
+	case !slices.Contains(Suites(), name):
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "there is no suite %q; the suites are %s", name, strings.Join(Suites(), ", "))
+	case pooled && slices.Contains([]string{SuiteNestedKV, SuiteRelay, SuiteOpener}, name):
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "suite %s can't be pooled: each of its questions has a memory of its own", name)
 	case name == SuiteNestedKV:
 		s, err = NestedKV(path)
-	case slices.Contains(Suites(), name):
-		s, err = Talks(name, path, pooled)
+	case name == SuiteRelay:
+		s, err = Relay(path)
+	case name == SuiteOpener:
+		s, err = Opener(path, seed)
+	case name == SuiteDocQA:
+		s, err = DocQA(path, pooled)
 	default:
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "there is no suite %q; the suites are %s", name, strings.Join(Suites(), ", "))
+		s, err = Talks(name, path, pooled)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the data of suite %s: %w", name, err)
@@ -81,11 +116,14 @@ func Load(name, path string, pooled bool) (*Suite, error) {
 	return s, nil
 }
 
+// asked reports whether a question is asked: whether anything is known by which its answer can be measured.
+func (q *Question) asked() bool { return len(q.Gold) > 0 || q.Abstain || q.Login }
+
 // Skipped counts the questions that name no evidence and are not asked.
 func (s *Suite) Skipped() (n int) {
 	for _, c := range s.Cases {
 		for _, q := range c.Questions {
-			if len(q.Gold) == 0 {
+			if !q.asked() {
 				n++
 			}
 		}
@@ -93,12 +131,12 @@ func (s *Suite) Skipped() (n int) {
 	return n
 }
 
-// pick returns the cases with the questions that are asked: those with evidence, evenly thinned out to limit.
+// pick returns the cases with the questions that are asked: those of which something is known, evenly thinned out to limit.
 func (s *Suite) pick(limit int) []Case {
 	totals, seen := map[string]int{}, map[string]int{}
 	for _, c := range s.Cases {
 		for i := range c.Questions {
-			if len(c.Questions[i].Gold) > 0 {
+			if c.Questions[i].asked() {
 				totals[s.share(&c.Questions[i])]++
 			}
 		}
@@ -106,7 +144,7 @@ func (s *Suite) pick(limit int) []Case {
 	var cases []Case
 	for _, c := range s.Cases {
 		c.Questions = slices.DeleteFunc(slices.Clone(c.Questions), func(q Question) bool {
-			if len(q.Gold) == 0 {
+			if !q.asked() {
 				return true
 			}
 			of := s.share(&q)
@@ -123,7 +161,7 @@ func (s *Suite) pick(limit int) []Case {
 
 // share names the set of questions of which a limit takes its part.
 func (s *Suite) share(q *Question) string {
-	if s.Levels {
+	if s.Levels || s.Variants {
 		return q.Group
 	}
 	return ""

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,34 +22,56 @@ import (
 // evalFlags are the flags of eval.
 type evalFlags struct {
 	data, embedder, mode, cache     string
+	judge, wrongGold                string
 	window, limit, parallel, budget int
+	ks                              []int
+	summaryWords                    int
+	seed                            uint64
 	noSearch, pooled, asJSON        bool
 }
+
+const evalLong = `eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and
+reports in how many of them the evidence reached main context, and what the answers are worth. Your own data is not
+touched. No data comes with the program: see where each suite's is to be had.
+
+  locomo, longmemeval, memdaily, madial, dmr
+             conversations, imported; PATH is a file with one conversation a line, each of an agent of its own,
+             {"conv","docs":[{"id","text","time","who","session"?}],"queries":[{"id","q","a","cat","gold":[ids],"time"}]}
+             LoCoMo (CC BY-NC 4.0), LongMemEval (MIT), MemDaily (no licence stated), MADial-Bench (MIT) and
+             MSC-Self-Instruct (Apache-2.0), brought into that form
+  docqa      documents of the same form, put into archival storage: XQuAD, CMRC 2018 (both CC BY-SA 4.0)
+  nested-kv  the paper's key-value pairs whose values are keys (Apache-2.0); PATH is the directory with its files
+  relay      the same chains in other words, from the same files
+  opener     the first message of the next session; PATH is a file of Multi-Session Chat's personas (CC BY-NC 4.0),
+             {"test":[{"Speaker 1":[lines],"opener"?: text}]}
+
+Each question is asked in a new conversation, and none can see another. evidence_in_context is the mean share of a
+question's evidence whose whole text stood in a request of its turn (of a text that was never shown whole: the piece
+with the expected answer), any and all the share of questions of which some or all evidence did. by_category holds
+evidence_in_context, of openers SIM-1; by_level the share of right answers: the last value was said, and every pair of
+the chain was in context. Shares are in per cent, similarities 0 to 1; intervals are what 95 of 100 resamples of the
+questions give. lost says where evidence was lost: never stored, not searched for, not found, or found and not used.
+Questions of which nothing is known are not asked and counted apart. --limit takes its questions evenly from all; in
+nested-kv, relay and opener it holds for each level or variant. tokens are those of all requests of a question.
+
+accuracy is what a judge says, a language model named with --judge; in nested-kv and relay a rule, in docqa without a
+judge the expected answer word for word (accuracy_by). Without a judge there is none elsewhere. Questions whose answer
+the material doesn't hold are apart: abstention_right is how often the agent says so.
+
+--mode says who answers. Where the system looks into memory, prefetch holds for how many questions it handed something
+over (turns), what that cost and the evidence in it; floors what would be left if it spoke only where its best hit
+scores high.
+
+--model offline:forget_search=.3,bad_query=.1,stop_paging=.2,forget_save=.5,seed=7 makes the stand-in slip in that
+share of its turns, always the same ones for a seed; MEMGPT_MODEL takes such names too.`
 
 func (a *app) evalCommand() *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
 		Use: "eval " + strings.Join(eval.Suites(), "|") + " --data PATH", Short: "measure whether what is asked for reaches main context",
-		Args: cobra.ExactArgs(1), ValidArgs: eval.Suites(),
-		Long: "eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and\n" +
-			"reports in how many of them the evidence reached main context. Your own data is not touched.\n\n" +
-			"  locomo, madial, dmr\n" +
-			"             conversations, imported; PATH is a file with one conversation a line, each of an agent of its own,\n" +
-			"             {\"conv\",\"docs\":[{\"id\",\"text\",\"time\",\"who\",\"session\"?}],\"queries\":[{\"id\",\"q\",\"a\",\"cat\",\"gold\":[ids],\"time\"}]}\n" +
-			"  nested-kv  the paper's key-value pairs whose values are keys; PATH is the directory with its files\n\n" +
-			"Each question is asked in a new conversation, and none can see another. evidence_in_context is the mean share of a\n" +
-			"question's evidence whose whole text stood in a request of its turn (of a text that was never shown whole: the piece\n" +
-			"with the expected answer), any and all the share of questions of which some or all evidence did. by_category holds\n" +
-			"evidence_in_context; by_level the share of right answers: the last value was said, and every pair of the chain was in\n" +
-			"context. Shares are in per cent. Questions that name no evidence are not asked and counted apart. --limit takes its\n" +
-			"questions evenly from all; in nested-kv it holds for each level. tokens are those of all requests of a question.\n\n" +
-			"--mode says who looks into memory. Where the system does, prefetch holds for how many questions it handed something\n" +
-			"over (turns), what that cost and the evidence in it; floors what would be left if it spoke only where its best hit\n" +
-			"scores high.\n\n" +
-			"--model offline:forget_search=.3,bad_query=.1,stop_paging=.2,forget_save=.5,seed=7 makes the stand-in slip in that\n" +
-			"share of its turns, always the same ones for a seed; MEMGPT_MODEL takes such names too.",
+		Args: cobra.ExactArgs(1), ValidArgs: eval.Suites(), Long: evalLong,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if args[0] == eval.SuiteNestedKV && !cmd.Flags().Changed("embedder") {
+			if (args[0] == eval.SuiteNestedKV || args[0] == eval.SuiteRelay) && !cmd.Flags().Changed("embedder") {
 				f.embedder = embedNone // keys have no meaning
 			}
 			if f.noSearch && !cmd.Flags().Changed("mode") {
@@ -57,24 +80,35 @@ func (a *app) evalCommand() *cobra.Command {
 			return a.runEval(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.data, "data", "", "file or directory with the suite's data")
-	cmd.Flags().StringVar(&a.modelFlag, "model", "", "[provider:]model that answers, or offline, also with slips; without it the configured one")
-	cmd.Flags().StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv unless named), a directory or a URL")
-	cmd.Flags().IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
-	cmd.Flags().IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many questions are asked at once; the results are the same")
-	cmd.Flags().StringVar(&f.mode, "mode", string(eval.ModeMemGPT), "who looks into memory: memgpt (the model pages), prefetch (the system hands over, the\n"+
-		"model has no search functions), both, or none")
-	cmd.Flags().IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
-	cmd.Flags().StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
-	cmd.Flags().BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
-	cmd.Flags().BoolVar(&f.noSearch, "no-search", false, "the same as --mode none")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
+	a.bindEval(cmd, &f)
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand())
 	return cmd
+}
+
+func (a *app) bindEval(cmd *cobra.Command, f *evalFlags) {
+	set := cmd.Flags()
+	set.StringVar(&f.data, "data", "", "file or directory with the suite's data")
+	set.StringVar(&a.modelFlag, "model", "", "[provider:]model that answers, or offline, also with slips; without it the configured one")
+	set.StringVar(&f.judge, "judge", "", "[provider:]model that judges answers; without it nobody judges")
+	set.StringVar(&f.embedder, "embedder", embedBuiltin, "what finds by meaning: builtin, none (always for nested-kv and relay unless named), a directory or a URL")
+	set.IntVar(&f.window, "window", eval.DefaultWindow, "context window in tokens")
+	set.IntVar(&f.limit, "limit", 0, "how many questions are asked; 0 is all")
+	set.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many questions are asked at once; the results are the same")
+	set.StringVar(&f.mode, "mode", string(eval.ModeMemGPT), "who answers: an agent whose memory the model pages (memgpt), the system looks into\n"+
+		"(prefetch, the model has no search functions), both, or none; or a baseline with one prompt: full (all, cut at the end),\n"+
+		"sliding (the newest), summary (recursive), rag (the first hits of one search), oracle (the evidence)")
+	set.IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
+	set.IntSliceVar(&f.ks, "k", nil, fmt.Sprintf("hits that --mode rag takes, one number or several (1,5,10); without it %d, for docqa those of\nthe paper's figure", eval.DefaultK))
+	set.IntVar(&f.summaryWords, "summary-words", 0, fmt.Sprintf("words of the summary of --mode summary; 0 is %d for dmr, else what a quarter of the window holds", eval.SummaryWords))
+	set.StringVar(&f.wrongGold, "wrong-gold", "", "file with the ids of questions whose gold is known to be wrong, one a line: reported with and without")
+	set.Uint64Var(&f.seed, "seed", 0, "decides what a suite draws by chance, and the intervals; a stand-in's slips have a seed of their own, in its name")
+	set.StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
+	set.BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
+	set.BoolVar(&f.noSearch, "no-search", false, "the same as --mode none")
+	set.BoolVar(&f.asJSON, "json", false, "print one JSON object")
 }
 
 // check refuses flags that can't be obeyed.
@@ -87,7 +121,13 @@ func (f *evalFlags) check() error {
 		return errors.New("--window and --parallel take numbers above 0, --limit and --prefetch-budget 0 or more")
 	case f.noSearch && mode != eval.ModeNone:
 		return fmt.Errorf("--no-search is --mode none, and --mode says %s; leave one out", mode)
-	case f.budget > 0 && (mode == eval.ModeMemGPT || mode == eval.ModeNone):
+	case f.summaryWords < 0:
+		return errors.New("--summary-words takes 0 or more; 0 is the default")
+	case len(f.ks) > 0 && (mode != eval.ModeRAG || slices.Min(f.ks) <= 0):
+		return fmt.Errorf("--k is how many hits --mode rag takes, numbers above 0; it is %v, and --mode is %s", f.ks, mode)
+	case f.summaryWords > 0 && mode != eval.ModeSummary:
+		return fmt.Errorf("--summary-words bounds the summary of --mode summary, and --mode is %s", mode)
+	case f.budget > 0 && mode != eval.ModePrefetch && mode != eval.ModeBoth:
 		return fmt.Errorf("--prefetch-budget: nothing is handed over in --mode %s; take --mode prefetch or both", mode)
 	}
 	return nil
@@ -97,9 +137,12 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error)
 	if err := f.check(); err != nil {
 		return fmt.Errorf("eval %s: %w", name, err)
 	}
-	suite, err := eval.Load(name, f.data, f.pooled)
+	suite, err := eval.LoadSeeded(name, f.data, f.pooled, f.seed)
 	if err != nil {
 		return err
+	}
+	if name == eval.SuiteDocQA && eval.Mode(f.mode) == eval.ModeRAG && len(f.ks) == 0 {
+		f.ks = eval.DocKs()
 	}
 	if err = a.configure(); err != nil {
 		return err
@@ -132,13 +175,16 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	start := time.Now()
 	meter := &meter{app: a, last: start}
-	cfg := eval.Config{Open: temporaryStores(dir), Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode),
-		Budget: f.budget, Parallel: f.parallel, Progress: meter.progress}
+	cfg, err := a.evalConfig(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Open, cfg.Progress = temporaryStores(dir), meter.progress
 	cache, err := a.evalEmbedder(f.embedder, f.cache)
 	if err != nil {
 		return nil, err
 	}
-	if cache != nil && cfg.Mode != eval.ModeNone {
+	if cache != nil && (cfg.Mode.Looks() || suite.Name == eval.SuiteOpener) {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
 		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }
@@ -149,6 +195,25 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 		rep.Seconds = float64(time.Since(start).Round(10*time.Millisecond)) / float64(time.Second)
 	}
 	return rep, err
+}
+
+// evalConfig is the configuration that the flags give.
+func (a *app) evalConfig(ctx context.Context, f evalFlags) (cfg eval.Config, err error) {
+	cfg = eval.Config{Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode), Budget: f.budget, Parallel: f.parallel,
+		Ks: f.ks, SummaryWords: f.summaryWords, Seed: f.seed, Clock: time.Now}
+	if f.wrongGold != "" {
+		if cfg.WrongGold, err = eval.ReadWrongGold(f.wrongGold); err != nil {
+			return cfg, err
+		}
+	}
+	if f.judge != "" {
+		judge, err := a.models.open(ctx, "", f.judge)
+		if err != nil {
+			return cfg, fmt.Errorf("open the judge: %w", err)
+		}
+		cfg.Judge = judge.model
+	}
+	return cfg, nil
 }
 
 // evalEmbedder opens an embedder of that name, with a cache in a directory, or in memory where it is "". None is nil.

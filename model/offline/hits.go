@@ -170,10 +170,10 @@ func holdsWhole(text, code string) bool {
 	}
 }
 
-// found collects the texts that the turn has seen: what the system handed over, what searches found, what was read on.
+// found collects the texts that the turn has seen: what stands in the prompt, what the system handed over, what searches found, what was read on.
 // Pieces of one text are put together where they meet.
 func (t *turn) found() []hit {
-	var all []hit
+	all := slices.Clone(t.given)
 	for i, it := range t.items {
 		if it.kind == heard && it.typ == memgpt.EventPrefetch && t.start-i <= 2 { // before the message, or after a first reply
 			all = append(all, handedHits(it.text)...)

@@ -14,6 +14,7 @@ type scene struct {
 	req    *memgpt.Request
 	blocks []block
 	items  []item
+	given  []hit             // texts that stand in the system text of a prompt without working context
 	tools  map[string]string // name to schema; empty when calls are not allowed
 }
 
@@ -61,6 +62,7 @@ func readScene(req *memgpt.Request) *scene {
 		switch m.Role {
 		case memgpt.RoleSystem:
 			s.blocks = append(s.blocks, readBlocks(m.Said())...)
+			s.given = append(s.given, readGiven(m.Said())...)
 		case memgpt.RoleUser:
 			s.items = append(s.items, readHeard(m))
 		case memgpt.RoleAssistant:
@@ -95,6 +97,39 @@ func readBlocks(system string) []block {
 		blocks = append(blocks, b)
 	}
 	return blocks
+}
+
+var (
+	givenTexts = regexp.MustCompile(`(?s)<context>\n(.*)\n?</context>`)
+	givenHead  = regexp.MustCompile(`^\[(\d{4}-\d{2}-\d{2}|undated)\] (?:([^:]{1,60}): )?`)
+)
+
+// readGiven reads the texts of a prompt that has its material in its system text, a line each: bare, or with day and
+// speaker before it. A prompt with working context has none.
+func readGiven(system string) []hit {
+	found := givenTexts.FindStringSubmatch(system)
+	if found == nil || strings.Contains(system, "<memory_blocks>") {
+		return nil
+	}
+	var hits []hit
+	for line := range strings.Lines(found[1]) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		h := hit{ID: fmt.Sprint("context ", len(hits)), Kind: string(memgpt.KindPassage), Text: line}
+		if m := givenHead.FindStringSubmatch(line); m != nil {
+			h.Kind, h.Time, h.Text = string(memgpt.KindMessage), m[1], line[len(m[0]):]
+			switch memgpt.Role(m[2]) {
+			case memgpt.RoleUser, memgpt.RoleAssistant:
+				h.Role = m[2]
+			default:
+				h.Name = m[2]
+			}
+		}
+		hits = append(hits, h)
+	}
+	return hits
 }
 
 func atoi(s string) int {

@@ -58,13 +58,8 @@ func (m *Model) welcome(t *turn) string {
 	l := t.lang
 	name := m.userName(t)
 	last := t.lastTopic()
-	facts, _ := m.grammar.known(t.blocks)
 	if last == "" {
-		for _, f := range facts {
-			if f.slot != slotName {
-				last = l.pick("I remember that ", "我记得") + f.tell(l)
-			}
-		}
+		last = m.remembered(t)
 	} else {
 		last = l.pick("Last time you said: “"+last+"”", "上次你说：“"+last+"”")
 	}
@@ -79,6 +74,33 @@ func (m *Model) welcome(t *turn) string {
 		hello += l.pick(" "+strings.TrimRight(last, ".")+".", strings.TrimRight(last, "。")+"。")
 	}
 	return hello
+}
+
+// maxRemembered is how many things that it knows of the user an opening names.
+const maxRemembered = 3
+
+// remembered names the newest things that working context holds about the user: facts, and notes as they stand there.
+func (m *Model) remembered(t *turn) string {
+	l := t.lang
+	_, lines := m.grammar.known(t.blocks)
+	var told []string
+	quotes := false
+	for _, line := range lines {
+		switch f, ok := m.grammar.read(line); {
+		case !ok:
+			told, quotes = append(told, "“"+shorten(line, 2*maxTopic)+"”"), true
+		case f.slot != slotName:
+			told = append(told, f.tell(l))
+		}
+	}
+	if len(told) == 0 {
+		return ""
+	}
+	text := strings.Join(told[max(0, len(told)-maxRemembered):], l.pick("; ", "；"))
+	if quotes {
+		return l.pick("I have noted: ", "我记着：") + text
+	}
+	return l.pick("I remember that ", "我记得") + text
 }
 
 // maxTopic is how much of an earlier message an opening quotes, in characters.

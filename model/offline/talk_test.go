@@ -171,6 +171,9 @@ func TestOtherEvents(t *testing.T) {
 	s.human = "The user's name is Xiao Lin.\nThe user likes chess."
 	s.queue = nil
 	wants(t, s.event(memgpt.EventLogin, "The user logged in after 3 days."), "Welcome back, Xiao Lin", "you like chess")
+	s.human = "I keep bees on the roof.\nI have a red kayak."
+	wants(t, s.event(memgpt.EventLogin, "The user logged in."), "Welcome back", "bees on the roof", "red kayak")
+	s.human, s.queue = "The user's name is Xiao Lin.\nThe user likes chess.", nil
 	s.user("I watched the comet last night")
 	wants(t, s.event(memgpt.EventLogin, "The user logged in."), "Xiao Lin", "comet")
 	s.human, s.queue = "用户叫小林。", nil
