@@ -295,11 +295,8 @@ func (s *soak) ask(t *testing.T, dying int) memgpt.Turn {
 // answered twice, no request has an unpaired call, and every turn ends.
 func TestBrokenProviderSoak(t *testing.T) {
 	turns := 100
-	switch {
-	case long():
+	if long() {
 		turns = 1000
-	case raced:
-		turns = 45
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := newSoak(t, 11)
