@@ -103,25 +103,26 @@ type Eviction struct {
 	Through  string
 }
 
-// Query asks for texts of one owner.
+// Query asks for texts of one owner, and of the archives that it reads.
 type Query struct {
-	Tenant  string
-	Owner   string           // agent or archive
-	Text    string           // what to look for; "" lists the newest that pass the filters
-	Kinds   []memgpt.DocKind // nil is all
-	Roles   []memgpt.Role    // of messages; nil is all
-	Threads []string         // IDs; nil is every conversation
-	From    time.Time        // inclusive; zero is open
-	To      time.Time        // exclusive; zero is open
-	Tags    []string         // passages that have one of them
-	Exclude []string         // IDs that are no hits
-	Page    int              // from 0
-	Size    int              // hits a page
-	Zone    *time.Location
-	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
-	Known   []string  // texts that may say when "my birthday" is: blocks of working context
-	Context int       // turns to bring along before and after each message
-	Explain bool      // bring the parts of each score along
+	Tenant   string
+	Owner    string           // agent or archive
+	Archives []string         // IDs of further owners, whose texts are ranked among Owner's as if they were its own
+	Text     string           // what to look for; "" lists the newest that pass the filters
+	Kinds    []memgpt.DocKind // nil is all
+	Roles    []memgpt.Role    // of messages; nil is all
+	Threads  []string         // IDs; nil is every conversation
+	From     time.Time        // inclusive; zero is open
+	To       time.Time        // exclusive; zero is open
+	Tags     []string         // passages that have one of them
+	Exclude  []string         // IDs that are no hits
+	Page     int              // from 0
+	Size     int              // hits a page
+	Zone     *time.Location
+	Now      time.Time // from when "last week" in Text counts; zero is the searcher's clock
+	Known    []string  // texts that may say when "my birthday" is: blocks of working context
+	Context  int       // turns to bring along before and after each message
+	Explain  bool      // bring the parts of each score along
 }
 
 // Hits is one page of results, best first.
@@ -133,7 +134,7 @@ type Hits struct {
 
 	Model      string  // of the vectors that were compared; "" where words alone were
 	Words      string  // why words alone, where vectors were wanted; "" otherwise
-	Unembedded float64 // share of the owner's texts without a vector yet, 0 to 1
+	Unembedded float64 // share of the owners' texts without a vector yet, 0 to 1
 	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
@@ -161,6 +162,8 @@ type Hit struct {
 	Source string
 	Origin memgpt.Origin
 	Score  float64
+
+	Archive string // which of Query.Archives it is from; "" is Query.Owner
 
 	Before, After []Hit  // neighbours of a message in its conversation, in order, as Query.Context asks
 	Parts         []Part // what Score is made of, as Query.Explain asks
