@@ -25,6 +25,7 @@ type Agent struct {
 	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
 	Prefetch  Prefetch      // the zero value is off
 	Budget    Budget        // the zero value is none
+	Timers    Timers
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -69,6 +70,14 @@ const (
 
 // Budget bounds what model calls may use; zeros are no bounds. A day is one of the agent's zone.
 type Budget struct{ Tokens, TokensTotal, Nano, NanoTotal int64 } // tokens a day and in all, nano-dollars a day and in all
+// Timers says when timers may wake an agent, by the clocks of its zone.
+type Timers struct {
+	Cron     string // cron line of heartbeats, beside Agent.Heartbeat; "" is none
+	Quiet    string // hours, as 22:00-07:00, in which heartbeats and repeating schedules wait; "" is none
+	QuietAll bool   // single reminders wait too
+	CatchUp  string // what becomes of missed times of repeating schedules: skip, all or once; "" is once
+	Turns    int    // that timers may cause on a day; 0 is 48, one in half an hour
+}
 
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
 type Thread struct {
@@ -141,15 +150,6 @@ type Cause struct {
 	Call   string // name of the function that made the change
 }
 
-// BlockEdit is one line of a block's history: the value that it had from Time on.
-type BlockEdit struct {
-	Block   string
-	Version int64
-	Value   string
-	Time    time.Time
-	Cause   Cause
-}
-
 // Passage is one text of archival storage. It is never changed: an update stores a new one that supersedes it.
 type Passage struct {
 	ID           string // "passage-" and a UUID
@@ -205,7 +205,18 @@ type Event struct {
 	// Delivery says what becomes of an event that comes while a turn runs; "" is DeliverSteer for a user's message and
 	// DeliverQueue for all others.
 	Delivery Delivery
-	Order    int64 // position in the inbox, given by the store: by store.Class, then by arrival
+	Timer    *Timer // of a timer's event; nil for others, and for heartbeats that earlier versions set
+	Order    int64  // position in the inbox, given by the store: by store.Class, then by arrival
+}
+
+// Timer is what a timer's event knows of its time. Until it has rung, the Message of a schedule's event is the bare note.
+type Timer struct {
+	Schedule, Cron string    // "schedule-" and a UUID, "" is a heartbeat; when it comes again, "" is never
+	Set, For       time.Time // when it was made, and for when; Event.Due is later where it has to wait
+	Wait           string    // why it waits, for people
+	// After is For of the time before, zero for the first; Seen what the clock showed when For was worked out.
+	After, Seen time.Time
+	Rung        bool // its time has come: Message is what the model is told
 }
 
 // Delivery says what becomes of an event that comes while a turn of its conversation runs.
@@ -233,6 +244,7 @@ const (
 	EventSummary   EventType = "summary"
 	EventPrefetch  EventType = "prefetch"
 	EventAgent     EventType = "agent_message"
+	EventOutside   EventType = "outside_event" // from another program
 )
 
 // Turn is the record of one event's handling.
@@ -333,14 +345,6 @@ type Usage struct {
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Cached + v.Cached, u.Written + v.Written, u.Output + v.Output, u.Reasoning + v.Reasoning,
 		u.Calls + v.Calls, u.Priced + v.Priced, u.Nano + v.Nano}
-}
-
-// Lease is the right to run one conversation. Number grows with each taking; the newest alone may commit.
-type Lease struct {
-	Tenant string
-	Thread string
-	Number int64
-	Until  time.Time
 }
 
 // DocKind is what a searchable text is.

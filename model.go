@@ -16,15 +16,6 @@ type Model interface {
 	Capabilities() Capabilities
 }
 
-// Embedder turns texts into vectors in which texts of like meaning lie near each other. It is safe for concurrent use.
-type Embedder interface {
-	// Model is the id that is stored with each vector; vectors of two ids are never compared.
-	Model() string
-	// Embed returns a vector of length 1 for each text, in their order, all of one dimension. query says that the texts are
-	// questions, not stored texts. A text that is too long is cut.
-	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
-}
-
 // Capabilities is what a caller may rely on. Zero values are the careful answer.
 type Capabilities struct {
 	Name      string // model's name, shown in banners

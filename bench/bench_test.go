@@ -53,7 +53,7 @@ func meaning(tb testing.TB) func(context.Context, *Site) (*Meaning, error) {
 		if err != nil {
 			return nil, err
 		}
-		search, err := retrieve.New(retrieve.Config{Index: st, Store: st, Embedders: []memgpt.Embedder{MadeUp(nil)}})
+		search, err := retrieve.New(retrieve.Config{Index: st, Store: st, Embedders: []tool.Embedder{MadeUp(nil)}})
 		return &Meaning{Search: search, Close: st.Close}, err
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 
-	"memgpt"
+	"memgpt/tool"
 )
 
 // Shape of made-up vectors: they all point one way, as those of one model do, and lie in groups.
@@ -19,14 +19,14 @@ const (
 // madeUp is an encoder that makes vectors up from a text's hash, in next to no time. A query takes what the inner encoder
 // takes.
 type madeUp struct {
-	inner          memgpt.Embedder
+	inner          tool.Embedder
 	common         []float32
 	groups, noises [][]float32
 }
 
 // MadeUp returns an encoder whose vectors are made up from texts, the same ones for the same text, with 384 dimensions and
 // in groups. It makes a million in seconds. To embed a query takes as long as with inner; nil takes no time.
-func MadeUp(inner memgpt.Embedder) memgpt.Embedder {
+func MadeUp(inner tool.Embedder) tool.Embedder {
 	r := rand.New(rand.NewPCG(2, 2))
 	rows := func(n int) [][]float32 {
 		out := make([][]float32, n)
@@ -41,10 +41,10 @@ func MadeUp(inner memgpt.Embedder) memgpt.Embedder {
 	return &madeUp{inner: inner, common: rows(1)[0], groups: rows(madeGroups), noises: rows(madeNoises)}
 }
 
-// Model implements memgpt.Embedder.
+// Model implements tool.Embedder.
 func (*madeUp) Model() string { return "made up for a benchmark" }
 
-// Embed implements memgpt.Embedder.
+// Embed implements tool.Embedder.
 func (m *madeUp) Embed(ctx context.Context, texts []string, query bool) ([][]float32, error) {
 	if query && m.inner != nil {
 		if _, err := m.inner.Embed(ctx, texts, true); err != nil {

@@ -49,7 +49,7 @@ func (l *loader) ask(ctx context.Context, q *Question) (Outcome, error) {
 		Created: clock.now(), Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, q.Text)}
 	w.Turn = memgpt.Turn{ID: w.Event.Turn, Agent: l.agent.ID, Thread: l.asked.ID, Event: w.Event.ID, Type: memgpt.EventUser,
 		State: memgpt.TurnQueued}
-	w.Lease = memgpt.Lease{Thread: l.asked.ID, Number: 1, Until: clock.now().Add(leaseTime)}
+	w.Lease = store.Lease{Thread: l.asked.ID, Number: 1, Until: clock.now().Add(leaseTime)}
 	if err := k.Run(ctx, w); err != nil {
 		return Outcome{}, err
 	}

@@ -45,7 +45,7 @@ type Config struct {
 	Budget int
 	// Embedder makes the vectors of queries, and Index, which is called when a case's memory is loaded, those of its texts.
 	// Without both, search goes by words alone.
-	Embedder memgpt.Embedder
+	Embedder tool.Embedder
 	Index    func(ctx context.Context, s store.Store) error
 	// Parallel is how many questions are asked at once; 0 is the number of CPUs. It does not change the results of a model
 	// that answers equal requests equally.

@@ -112,7 +112,7 @@ func (l *loader) storePassages(ctx context.Context, clock *clock) error {
 // importLines imports the case's lines into the agent's main conversation.
 func (l *loader) importLines(ctx context.Context, clock *clock, id func(string) string, main memgpt.Thread) error {
 	now := clock.now()
-	got, err := l.store.Commit(ctx, &store.Commit{Now: now, Acquire: &memgpt.Lease{Thread: main.ID, Until: now.Add(leaseTime)}})
+	got, err := l.store.Commit(ctx, &store.Commit{Now: now, Acquire: &store.Lease{Thread: main.ID, Until: now.Add(leaseTime)}})
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (l *loader) openThread(ctx context.Context, clock *clock, id func(string) s
 func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id func(string) string) (*kernel.Kernel, error) {
 	wired := retrieve.Config{Index: s, Store: s, Analyzer: l.r.analyzer, Now: now}
 	if l.r.cfg.Embedder != nil {
-		wired.Embedders = []memgpt.Embedder{l.r.cfg.Embedder}
+		wired.Embedders = []tool.Embedder{l.r.cfg.Embedder}
 	}
 	search, err := retrieve.New(wired)
 	if err != nil {

@@ -108,7 +108,7 @@ func twoTurns(t *testing.T, s *Suite, beside bool) ([]*memgpt.Request, string) {
 	if err := l.load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	on, lease := base, memgpt.Lease{Thread: l.asked.ID, Number: 1}
+	on, lease := base, store.Lease{Thread: l.asked.ID, Number: 1}
 	if beside {
 		on = newOverlay(base, l.agent.ID)
 	}
@@ -121,7 +121,7 @@ func twoTurns(t *testing.T, s *Suite, beside bool) ([]*memgpt.Request, string) {
 	for n := range 2 {
 		now := clock.now()
 		if !beside {
-			got, err := base.Commit(t.Context(), &store.Commit{Now: now, Acquire: &memgpt.Lease{Thread: l.asked.ID, Until: now.Add(time.Hour)}})
+			got, err := base.Commit(t.Context(), &store.Commit{Now: now, Acquire: &store.Lease{Thread: l.asked.ID, Until: now.Add(time.Hour)}})
 			if err != nil || got.Lease == nil {
 				t.Fatal(err, got)
 			}
@@ -215,7 +215,7 @@ func TestOverlayRefusesWhatIsNotATurns(t *testing.T) {
 	o := newOverlay(base, "agent-1")
 	for name, c := range map[string]*store.Commit{
 		"an agent":         {Agents: []memgpt.Agent{{ID: "agent-2"}}},
-		"a lease":          {Acquire: &memgpt.Lease{}},
+		"a lease":          {Acquire: &store.Lease{}},
 		"a record":         {Records: []store.Record{{ID: "x"}}},
 		"an old version":   {Threads: []memgpt.Thread{{ID: "conv-1", Version: 3}}},
 		"an unknown block": {Blocks: []memgpt.Block{{ID: "block-1", Version: 1}}},

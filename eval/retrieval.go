@@ -23,7 +23,7 @@ type RetrievalConfig struct {
 
 	// Embedder makes the vectors of the questions before the first search, so that searches find them where it is a
 	// [VectorCache]; nil is none.
-	Embedder memgpt.Embedder
+	Embedder tool.Embedder
 	// Index is called when a store is loaded, to add the vectors of its texts; nil adds none.
 	Index func(ctx context.Context, s store.Store) error
 

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"sync"
 
-	"memgpt"
+	"memgpt/tool"
 )
 
 // VectorCache is an embedder that keeps what another one made, in memory and, with a directory, in one file a model. A
@@ -27,7 +27,7 @@ import (
 // The file holds a record a line and is only appended to. A line that isn't whole and sound is none: what an interrupted
 // run left half written costs one vector, and several processes may write at once.
 type VectorCache struct {
-	embedder memgpt.Embedder
+	embedder tool.Embedder
 
 	mu   sync.Mutex // guards what follows
 	file *os.File   // nil without a directory
@@ -35,7 +35,7 @@ type VectorCache struct {
 	dims int // of all vectors; 0 before the first
 }
 
-var _ memgpt.Embedder = (*VectorCache)(nil)
+var _ tool.Embedder = (*VectorCache)(nil)
 
 type vectorKey [sha256.Size]byte
 
@@ -50,7 +50,7 @@ func keyOf(text string, query bool) vectorKey {
 const embedBatch = 64
 
 // NewVectorCache returns a cache before an embedder. The directory is made if missing; "" keeps vectors in memory alone.
-func NewVectorCache(dir string, e memgpt.Embedder) (*VectorCache, error) {
+func NewVectorCache(dir string, e tool.Embedder) (*VectorCache, error) {
 	c := &VectorCache{embedder: e, kept: map[vectorKey][]float32{}}
 	if dir == "" {
 		return c, nil
@@ -75,7 +75,7 @@ func cacheName(model string) string {
 	return fmt.Sprintf("%.80s-%x.vectors", url.QueryEscape(model), sum[:6])
 }
 
-// Model implements memgpt.Embedder.
+// Model implements tool.Embedder.
 func (c *VectorCache) Model() string { return c.embedder.Model() }
 
 // Close closes the file.
@@ -86,7 +86,7 @@ func (c *VectorCache) Close() error {
 	return c.file.Close()
 }
 
-// Embed implements memgpt.Embedder. The vectors are shared and must not be changed.
+// Embed implements tool.Embedder. The vectors are shared and must not be changed.
 func (c *VectorCache) Embed(ctx context.Context, texts []string, query bool) ([][]float32, error) {
 	for part := range slices.Chunk(c.missing(texts, query), embedBatch) {
 		made, err := c.embedder.Embed(ctx, part, query)

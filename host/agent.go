@@ -78,7 +78,7 @@ func (h *Host) newAgent(tenant, name string, template AgentTemplate) (*store.Com
 		}
 		agent.Blocks = append(agent.Blocks, b.ID)
 		commit.Blocks = append(commit.Blocks, b)
-		commit.Edits = append(commit.Edits, memgpt.BlockEdit{Block: b.ID, Version: 1, Value: b.Value, Time: now,
+		commit.Edits = append(commit.Edits, store.BlockEdit{Block: b.ID, Version: 1, Value: b.Value, Time: now,
 			Cause: memgpt.Cause{Origin: memgpt.OriginOwner, Agent: agent.ID}})
 	}
 	commit.Agents = []memgpt.Agent{agent}

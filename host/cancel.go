@@ -68,7 +68,7 @@ func (h *Host) beginCancel(t *Turn) cancelWay {
 // withdrawIdle withdraws a turn whose conversation no owner runs, under a lease that keeps it so.
 func (h *Host) withdrawIdle(ctx context.Context, t *Turn) error {
 	now := h.cfg.Now()
-	want := memgpt.Lease{Tenant: t.conv.tenant, Thread: t.conv.thread, Until: now.Add(h.cfg.LeaseTTL)}
+	want := store.Lease{Tenant: t.conv.tenant, Thread: t.conv.thread, Until: now.Add(h.cfg.LeaseTTL)}
 	done, err := h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Acquire: &want})
 	if err != nil {
 		return memgpt.Errorf(memgpt.CodeOf(err), "cancel turn %s: %w", t.ID, err)
@@ -89,7 +89,7 @@ func (h *Host) withdrawIdle(ctx context.Context, t *Turn) error {
 }
 
 // withdraw takes the event of a turn out of the inbox, and ends the lease if it was taken for this.
-func (h *Host) withdraw(ctx context.Context, t *Turn, lease *memgpt.Lease) error {
+func (h *Host) withdraw(ctx context.Context, t *Turn, lease *store.Lease) error {
 	event, err := h.pending(ctx, t.conv, t.Event)
 	if err == nil && (event.Begun || event.Step > 0) {
 		err = memgpt.Errorf(memgpt.CodeConflict, "it began in another process")

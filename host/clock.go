@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 
@@ -18,6 +19,8 @@ type clock struct {
 	due    time.Time // of the earliest pending event then; zero is none
 	looked time.Time
 	quiet  time.Time // no look before, unless something comes due
+	seen   time.Time // at the last tick; zero before the first
+	right  bool      // what a clock that went wrong left was seen to
 }
 
 // startClock starts the clock's goroutine. Callers hold h.mu.
@@ -86,9 +89,90 @@ func (k *clock) run(ctx context.Context) {
 
 // tick does what is to be done now and returns how long nothing is.
 func (k *clock) tick(ctx context.Context, kicked bool) (time.Duration, error) {
+	if err := k.watchBack(ctx); err != nil {
+		return 0, err
+	}
 	k.h.unpark()
 	err := k.poll(ctx, kicked)
 	return k.wait(), err
+}
+
+// wentBack is by how much a clock must have been put back before what was worked out by it is worked out anew. Less is a
+// correction, after which a time may not be met twice.
+const wentBack = time.Hour
+
+// watchBack sees to a clock that was put back, at the start and while the host runs: what waits for times that it showed
+// by mistake would wait for long.
+func (k *clock) watchBack(ctx context.Context) error {
+	now := k.h.cfg.Now().Round(0) // by the clock on the wall
+	if now.Before(k.seen.Add(-time.Minute)) {
+		k.looked, k.quiet, k.due, k.change, k.right = time.Time{}, time.Time{}, time.Time{}, -1, false
+		k.h.unparkAll(now)
+	}
+	k.seen = now
+	if k.right || !k.h.isStarted() {
+		return nil
+	}
+	err := k.h.setRight(ctx, now)
+	k.right = err == nil
+	return err
+}
+
+// unparkAll lets the conversations that were put off be tried again.
+func (h *Host) unparkAll(now time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.parked {
+		c.retryAt = now
+	}
+}
+
+// setRight works the times of timers out anew that a clock set which showed much more than it is now.
+func (h *Host) setRight(ctx context.Context, now time.Time) error {
+	events, err := h.cfg.Store.Events(ctx, store.EventRange{AllTenants: true})
+	if err != nil {
+		return err
+	}
+	wrong := func(e *memgpt.Event) bool {
+		return e.Timer != nil && !e.Timer.Rung && !e.Begun && e.Step == 0 && now.Before(e.Timer.Seen.Add(-wentBack))
+	}
+	for i := range events {
+		if !wrong(&events[i]) {
+			continue
+		}
+		a, err := h.cfg.Store.Agent(ctx, events[i].Tenant, events[i].Agent)
+		if err != nil {
+			return err
+		}
+		err = h.withRings(ctx, &a, func(r *ringing) (*store.Commit, error) {
+			e, err := h.stillPending(ctx, &events[i])
+			if err != nil || e == nil || !wrong(e) {
+				return nil, err
+			}
+			return &store.Commit{Events: []memgpt.Event{timedAnew(&a, e, r.now)}}, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timedAnew returns a timer's event at the time that is right by the clock as it is now.
+func timedAnew(a *memgpt.Agent, e *memgpt.Event, now time.Time) memgpt.Event {
+	moved, t := *e, *e.Timer
+	t.Seen, t.Wait = now, ""
+	if isBeat(e) {
+		t.For = nextBeat(a, now)
+	} else if line, err := calendar.ParseCron(t.Cron); err == nil && t.Cron != "" {
+		from := now
+		if t.After.After(from) {
+			from = t.After
+		}
+		t.For = line.Next(from, a.Location())
+	}
+	moved.Timer, moved.Due = &t, t.For
+	return moved
 }
 
 // poll looks through the store where something may have changed or come due.

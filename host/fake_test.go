@@ -20,15 +20,16 @@ type memory struct {
 	agents  []memgpt.Agent
 	threads map[string]memgpt.Thread
 	blocks  map[string]memgpt.Block
-	edits   []memgpt.BlockEdit
+	edits   []store.BlockEdit
 	entries map[string][]memgpt.Entry
 	events  []memgpt.Event
 	keys    map[string]memgpt.Event
 	turns   map[string]memgpt.Turn
 	order   []string // turns, oldest first
-	leases  map[string]memgpt.Lease
+	leases  map[string]store.Lease
 	change  int64
 	next    int64
+	records map[[3]string]store.Record
 	commits []*store.Commit
 	outside memgpt.Outside
 	fail    func(*store.Commit) error
@@ -37,7 +38,8 @@ type memory struct {
 
 func newMemory() *memory {
 	return &memory{threads: map[string]memgpt.Thread{}, blocks: map[string]memgpt.Block{}, entries: map[string][]memgpt.Entry{},
-		keys: map[string]memgpt.Event{}, turns: map[string]memgpt.Turn{}, leases: map[string]memgpt.Lease{}}
+		keys: map[string]memgpt.Event{}, turns: map[string]memgpt.Turn{}, leases: map[string]store.Lease{},
+		records: map[[3]string]store.Record{}}
 }
 
 func (m *memory) Commit(ctx context.Context, c *store.Commit) (store.Committed, error) {
@@ -98,6 +100,11 @@ func (m *memory) check(c *store.Commit) error {
 	if c.Lease != nil && m.leases[c.Lease.Thread].Number != c.Lease.Number {
 		return memgpt.Errorf(memgpt.CodeLeaseLost, "lease %d of %s is not the newest", c.Lease.Number, c.Lease.Thread)
 	}
+	for _, r := range c.Records {
+		if m.records[[3]string{r.Tenant, r.Kind, r.ID}].Version != r.Version {
+			return memgpt.Errorf(memgpt.CodeConflict, "record %s %s changed", r.Kind, r.ID)
+		}
+	}
 	for _, t := range c.Threads {
 		if m.threads[t.ID].Version != t.Version {
 			return memgpt.Errorf(memgpt.CodeConflict, "thread %s changed", t.ID)
@@ -128,6 +135,10 @@ func (m *memory) write(c *store.Commit) {
 	for _, a := range c.Agents {
 		a.Version++
 		m.agents = append(slices.DeleteFunc(m.agents, func(b memgpt.Agent) bool { return a.ID == b.ID }), a)
+	}
+	for _, r := range c.Records {
+		r.Version++
+		m.records[[3]string{r.Tenant, r.Kind, r.ID}] = r
 	}
 	for _, b := range c.Blocks {
 		b.Version++
@@ -219,8 +230,12 @@ func (m *memory) Entries(_ context.Context, q store.EntryRange) (all []memgpt.En
 			all = append(all, e)
 		}
 	}
-	if q.Limit > 0 && len(all) > q.Limit {
+	switch {
+	case q.Limit <= 0 || len(all) <= q.Limit:
+	case q.Last:
 		all = all[len(all)-q.Limit:]
+	default:
+		all = all[:q.Limit]
 	}
 	return all, nil
 }
@@ -230,7 +245,7 @@ func (m *memory) Events(_ context.Context, q store.EventRange) (all []memgpt.Eve
 	defer m.mu.Unlock()
 	m.reads++
 	for _, e := range m.events {
-		if (q.AllTenants || q.Tenant == e.Tenant) && (q.Thread == "" || q.Thread == e.Thread) && (q.Until.IsZero() || !e.Due.After(q.Until)) {
+		if (q.AllTenants || q.Tenant == e.Tenant) && (q.Thread == "" || q.Thread == e.Thread) && (q.Agent == "" || q.Agent == e.Agent) && (q.Until.IsZero() || !e.Due.After(q.Until)) {
 			all = append(all, e)
 		}
 	}
@@ -241,6 +256,15 @@ func (m *memory) Events(_ context.Context, q store.EventRange) (all []memgpt.Eve
 		all = all[:q.Limit]
 	}
 	return all, nil
+}
+
+func (m *memory) Record(_ context.Context, tenant, kind, id string) (store.Record, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, ok := m.records[[3]string{tenant, kind, id}]; ok {
+		return r, nil
+	}
+	return store.Record{}, memgpt.Errorf(memgpt.CodeNotFound, "no such record")
 }
 
 func (m *memory) NextDue(context.Context) (due time.Time, _ error) {
@@ -405,4 +429,11 @@ func (k *kernel) ran(thread string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Clone(k.order[thread])
+}
+
+// forgiving forgets which conversations were run by hosts that were killed.
+func (k *kernel) forgiving() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.busy)
 }

@@ -55,7 +55,10 @@ type Config struct {
 	Buffer     int           // updates by which a reader may lag before it is cut off; 0 is 1,024
 	CutAfter   time.Duration // age at which a model's call is cut off for an event that its turn is to take in; 0 is 30 s, negative is never
 	Retries    int           // attempts after a failure of the store before a turn is given up for now; 0 is 5
-	Report     func(error)   // receives failures that no caller waits for; must not block; nil drops them
+	// Told receives the updates of all turns that this host runs or watches, with the ID of their conversation; must not
+	// block; nil drops them.
+	Told   func(tenant, thread string, u memgpt.Update)
+	Report func(error) // receives failures that no caller waits for; must not block; nil drops them
 }
 
 // Host runs conversations. It is safe for concurrent use.

@@ -16,7 +16,7 @@ type keeper struct {
 	due  func(int)               // takes store.Committed.Pending of each renewal
 
 	mu      sync.Mutex // held in a renewal, so that rest waits for it
-	lease   memgpt.Lease
+	lease   store.Lease
 	timer   *time.Timer
 	over    bool
 	skipped bool // the next renewal is left out
@@ -24,7 +24,7 @@ type keeper struct {
 
 // keepAlive begins to renew a lease at a third of its time. If that fails to its end, or another has taken it, lost is
 // called with a cause of code memgpt.CodeLeaseLost. due is told how many events wait.
-func (h *Host) keepAlive(ctx context.Context, lease memgpt.Lease, lost context.CancelCauseFunc, due func(int)) *keeper {
+func (h *Host) keepAlive(ctx context.Context, lease store.Lease, lost context.CancelCauseFunc, due func(int)) *keeper {
 	k := &keeper{h: h, lost: lost, due: due, lease: lease}
 	ctx = context.WithoutCancel(ctx) // a cancelled turn needs its lease for its last commit
 	k.mu.Lock()
@@ -86,7 +86,7 @@ func (k *keeper) skip() {
 }
 
 // rest ends the renewals and returns the lease as it stands.
-func (k *keeper) rest() memgpt.Lease {
+func (k *keeper) rest() store.Lease {
 	k.timer.Stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()

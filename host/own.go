@@ -23,11 +23,11 @@ type conversation struct {
 	wanted  bool // the inbox may hold something for it
 	jobs    []*job
 
-	lease     *memgpt.Lease // held by this host, as far as it knows
-	version   int64         // of the thread when the lease was taken; 0 is not known
-	releasing bool          // the turn's last commit is giving the lease back
-	fresh     *fresh        // the only due event when the lease was taken, so that the inbox needn't be read
-	accepted  int           // events that came since the inbox was looked at
+	lease     *store.Lease // held by this host, as far as it knows
+	version   int64        // of the thread when the lease was taken; 0 is not known
+	releasing bool         // the turn's last commit is giving the lease back
+	fresh     *fresh       // the only due event when the lease was taken, so that the inbox needn't be read
+	accepted  int          // events that came since the inbox was looked at
 
 	current   *Turn           // being run
 	last      string          // ID of the turn that ended last
@@ -58,7 +58,7 @@ type fresh struct {
 }
 
 // take keeps a lease that a commit gave. Callers hold Host.mu.
-func (c *conversation) take(lease *memgpt.Lease, version int64) {
+func (c *conversation) take(lease *store.Lease, version int64) {
 	if lease != nil && (c.lease == nil || lease.Number > c.lease.Number) {
 		c.lease, c.version, c.fresh = lease, version, nil
 		c.parks, c.foreign = 0, false
@@ -223,7 +223,7 @@ func (h *Host) hold(ctx context.Context, c *conversation) (bool, error) {
 		}
 	}
 	h.loseLease(c, lease)
-	want := memgpt.Lease{Tenant: c.tenant, Thread: c.thread, Until: now.Add(h.cfg.LeaseTTL)}
+	want := store.Lease{Tenant: c.tenant, Thread: c.thread, Until: now.Add(h.cfg.LeaseTTL)}
 	done, err := h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Acquire: &want})
 	if err != nil {
 		return false, err
@@ -235,7 +235,7 @@ func (h *Host) hold(ctx context.Context, c *conversation) (bool, error) {
 }
 
 // keepLease notes how long the lease lasts now.
-func (h *Host) keepLease(c *conversation, lease memgpt.Lease, ok bool) {
+func (h *Host) keepLease(c *conversation, lease store.Lease, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ok && c.lease != nil && c.lease.Number == lease.Number {
@@ -244,7 +244,7 @@ func (h *Host) keepLease(c *conversation, lease memgpt.Lease, ok bool) {
 }
 
 // loseLease forgets a lease, unless a newer one was taken meanwhile.
-func (h *Host) loseLease(c *conversation, lease *memgpt.Lease) {
+func (h *Host) loseLease(c *conversation, lease *store.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if lease != nil && c.lease != nil && c.lease.Number == lease.Number {
@@ -261,7 +261,7 @@ func (h *Host) release(ctx context.Context, c *conversation) {
 	h.giveBack(context.WithoutCancel(ctx), *lease)
 }
 
-func (h *Host) giveBack(ctx context.Context, lease memgpt.Lease) {
+func (h *Host) giveBack(ctx context.Context, lease store.Lease) {
 	_, err := h.cfg.Store.Commit(ctx, &store.Commit{Now: h.cfg.Now(), Lease: &lease, Release: true})
 	if err != nil && memgpt.CodeOf(err) != memgpt.CodeLeaseLost {
 		h.report(memgpt.Errorf(memgpt.CodeOf(err), "give a lease back, which will run out by itself: %w", err))

@@ -134,6 +134,9 @@ func (h *Host) emit(t *Turn, u memgpt.Update) {
 	if !t.publish(u) {
 		return
 	}
+	if h.cfg.Told != nil {
+		h.cfg.Told(t.conv.tenant, t.conv.thread, u)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for r := range h.watchers[t.conv.key()] {

@@ -176,6 +176,7 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	w.Emit, w.Ends = func(u memgpt.Update) { h.told(t, k, u) }, k.ends
 	w.More = func() bool { return h.more(c, k) }
 	h.steering(c, w)
+	w.Wake = h.wakeClock
 	h.allowCancel(c, t, cancel)
 	err := h.guard(func() error { return h.cfg.Kernel.Run(ctx, w) })
 	if err == nil {
@@ -390,7 +391,7 @@ func (h *Host) trouble(ctx context.Context, c *conversation, t *Turn, err error)
 	}
 }
 
-func (h *Host) leaseOf(c *conversation) *memgpt.Lease {
+func (h *Host) leaseOf(c *conversation) *store.Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return c.lease

@@ -111,7 +111,7 @@ func TestDeadHolderIsNoticed(t *testing.T) {
 		r.must(err)
 		_, err = r.store.Commit(r.ctx, &store.Commit{Now: time.Now(), Events: []memgpt.Event{e}})
 		r.must(err)
-		r.store.leases[r.main.ID] = memgpt.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(30 * time.Second)}
+		r.store.leases[r.main.ID] = store.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(30 * time.Second)}
 		r.must(r.host.Start(r.ctx))
 		time.Sleep(45 * time.Second) // nothing changes in the store but the time
 		r.ran("lost")
@@ -140,7 +140,7 @@ func TestLostLeaseEndsTheTurn(t *testing.T) {
 			if attempts == 1 {
 				w.Emit(memgpt.Streamed{Step: 1})
 				r.store.mu.Lock() // another process takes the conversation
-				r.store.leases[r.main.ID] = memgpt.Lease{Thread: r.main.ID, Number: 7, Until: time.Now().Add(time.Minute)}
+				r.store.leases[r.main.ID] = store.Lease{Thread: r.main.ID, Number: 7, Until: time.Now().Add(time.Minute)}
 				r.store.mu.Unlock()
 				<-ctx.Done()
 				return ctx.Err()
@@ -412,7 +412,7 @@ func TestTurnsAreShared(t *testing.T) {
 func TestNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.store.leases[r.main.ID] = memgpt.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(time.Minute)}
+		r.store.leases[r.main.ID] = store.Lease{Thread: r.main.ID, Number: 1, Until: time.Now().Add(time.Minute)}
 		turn := r.send("hi")
 		r.store.mu.Lock()
 		r.store.fail = func(c *store.Commit) error { return memgpt.Errorf(memgpt.CodeBusy, "locked") }
@@ -575,132 +575,5 @@ func TestKnownKeyOfWhatNobodyRuns(t *testing.T) {
 		}
 		r.ran("left")
 		r.close()
-	})
-}
-
-// beating returns a rig whose agent has timer heartbeats.
-func beating(t *testing.T, every time.Duration) *rig {
-	r := newRig(t, func(c *Config) { c.Poll = -1 })
-	r.agent, r.main = r.makeAgent("beating", AgentTemplate{Agent: memgpt.Agent{Heartbeat: every}})
-	return r
-}
-
-// beats checks how many heartbeats ran, and that one is pending at most beside one that runs.
-func (r *rig) beats(want int) {
-	r.t.Helper()
-	synctest.Wait()
-	n := 0
-	for _, text := range r.kernel.ran(r.main.ID) {
-		if text == timerText {
-			n++
-		}
-	}
-	if n != want {
-		r.t.Errorf("%d heartbeats ran, want %d", n, want)
-	}
-	r.host.mu.Lock()
-	busy := r.host.running
-	r.host.mu.Unlock()
-	if events := r.pendingEvents(); len(events) != 1+busy {
-		r.t.Errorf("%d events are pending while %d run, want one beside", len(events), busy)
-	}
-}
-
-func TestHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := beating(t, time.Second)
-		r.must(r.host.Start(r.ctx))
-		r.must(r.host.Heartbeats(r.ctx, r.agent))
-		r.must(r.host.Heartbeats(r.ctx, r.agent))
-		time.Sleep(900 * time.Millisecond)
-		r.beats(0)
-		r.kernel.think = sleep(5 * time.Second) // longer than the interval
-		turn := r.send("work")
-		time.Sleep(4500 * time.Millisecond)
-		r.beats(0)
-		r.wait(turn, memgpt.TurnDone)
-		r.kernel.think = nil
-		time.Sleep(900 * time.Millisecond)
-		r.beats(0)
-		time.Sleep(400 * time.Millisecond)
-		r.beats(1)
-		time.Sleep(10 * time.Second)
-		if n := len(r.kernel.ran(r.main.ID)); n < 9 || n > 12 {
-			t.Errorf("%d turns after ten more seconds", n)
-		}
-		r.close()
-	})
-}
-
-func TestHeartbeatsPauseAndRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := beating(t, time.Hour)
-		r.must(r.host.Start(r.ctx))
-		r.wait(r.send("hi"), memgpt.TurnDone) // a turn sets the first
-		time.Sleep(59 * time.Minute)
-		r.beats(0)
-		time.Sleep(2 * time.Minute)
-		r.beats(1)
-		r.store.mu.Lock()
-		main := r.store.threads[r.main.ID]
-		main.Paused, main.Version = time.Now().Add(10*time.Hour), main.Version+1
-		r.store.threads[r.main.ID] = main
-		r.store.mu.Unlock()
-		time.Sleep(9*time.Hour + 50*time.Minute)
-		r.beats(1)
-		time.Sleep(20 * time.Minute)
-		r.beats(2)
-		r.close()
-		time.Sleep(100 * time.Hour)
-		r.host = r.another(func(c *Config) { c.Poll = -1 })
-		r.must(r.host.Start(r.ctx))
-		time.Sleep(time.Minute)
-		r.beats(3) // once for all that was missed
-		time.Sleep(time.Hour)
-		r.beats(4)
-		r.agent.Heartbeat = 0
-		_, err := r.store.Commit(r.ctx, &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{r.agent}})
-		r.must(err)
-		time.Sleep(5 * time.Hour)
-		synctest.Wait()
-		if n := len(r.pendingEvents()); n != 0 || len(r.kernel.ran(r.main.ID)) != 5 {
-			t.Errorf("%d events are pending though heartbeats are off, %d turns", n, len(r.kernel.ran(r.main.ID)))
-		}
-		r.free()
-		r.close()
-	})
-}
-
-func TestHeartbeatsBeginLater(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := beating(t, time.Hour)
-		r.must(r.host.Start(r.ctx))
-		time.Sleep(90 * time.Minute) // the clock sleeps
-		r.must(r.host.Heartbeats(r.ctx, r.agent))
-		time.Sleep(61 * time.Minute)
-		r.beats(1)
-		r.close()
-	})
-}
-
-func TestHeartbeatsOfTwoHosts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := beating(t, time.Minute)
-		other := r.another()
-		for _, h := range []*Host{r.host, other} {
-			r.must(h.Start(r.ctx))
-		}
-		r.kernel.think = sleep(10 * time.Second)
-		done := make(chan error)
-		for _, h := range []*Host{r.host, other} {
-			go func() { done <- h.Heartbeats(r.ctx, r.agent) }()
-		}
-		r.must(<-done)
-		r.must(<-done)
-		time.Sleep(time.Minute * 75 / 10) // each takes 70 s
-		if n := len(r.kernel.ran(r.main.ID)); n != 6 {
-			t.Errorf("%d heartbeats ran", n)
-		}
-		r.close(other)
 	})
 }

@@ -39,7 +39,7 @@ func (h *Host) Send(ctx context.Context, m Message) (*Turn, error) {
 	defer h.work.Done()
 	commit := &store.Commit{Now: event.Created, Events: []memgpt.Event{event}}
 	if acquire {
-		commit.Acquire = &memgpt.Lease{Tenant: c.tenant, Thread: c.thread, Until: event.Created.Add(h.cfg.LeaseTTL)}
+		commit.Acquire = &store.Lease{Tenant: c.tenant, Thread: c.thread, Until: event.Created.Add(h.cfg.LeaseTTL)}
 	}
 	done, err := h.cfg.Store.Commit(ctx, commit)
 	taken := err == nil && len(done.Duplicate) == 0

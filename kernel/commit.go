@@ -65,6 +65,7 @@ func (r *run) build() *store.Commit {
 			c.Blocks = append(c.Blocks, changed)
 		}
 	}
+	r.pend.timers.add(c)
 	if r.w.Event.ID == "" { // work that no event began, as an import
 		return c
 	}
@@ -75,12 +76,12 @@ func (r *run) build() *store.Commit {
 	case r.settled:
 	case r.done:
 		r.endTurn(now)
-		c.Consume = []string{r.w.Event.ID}
+		c.Consume = append(c.Consume, r.w.Event.ID)
 		r.addSearchRecord(c)
 	default:
 		e := r.w.Event
 		e.Turn, e.Step, e.Begun = r.turn.ID, r.step, true
-		c.Events = []memgpt.Event{e}
+		c.Events = append([]memgpt.Event{e}, c.Events...)
 	}
 	for i := range r.pend.taken {
 		r.see(&r.pend.taken[i], now)
@@ -110,7 +111,7 @@ func (r *run) committed(c *store.Commit) {
 			r.st.Blocks[i].Version++
 		}
 	}
-	if len(c.Events) > 0 {
+	if len(c.Events) > 0 && c.Events[0].ID == r.w.Event.ID {
 		r.w.Event = c.Events[0]
 	}
 	r.turn.Spoke += len(r.pend.spoken)
@@ -118,6 +119,9 @@ func (r *run) committed(c *store.Commit) {
 	r.w.Turn, r.w.State = r.turn, r.st
 	r.w.Lease.Until = c.Lease.Until
 	done := r.pend
+	if len(done.timers.set) > 0 && r.w.Wake != nil {
+		r.w.Wake()
+	}
 	r.segment, r.before = r.segment[:0], r.st.Thread.Head
 	r.begin()
 	for _, t := range done.steered(r.turn.ID, c.Now) {

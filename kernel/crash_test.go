@@ -136,7 +136,7 @@ func (e *env) deliver(text, key string) error {
 	ev := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: memgpt.EventUser, Due: e.now, Created: e.now,
 		Key: key, Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text), Turn: e.newID("turn")}
 	done, err := e.store.Commit(ctx, &store.Commit{Now: e.now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(60 * 1e9)}})
+		Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(60 * 1e9)}})
 	if err != nil {
 		return err
 	}

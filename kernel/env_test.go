@@ -31,7 +31,7 @@ type env struct {
 	now    time.Time
 	newID  func(string) string
 	state  *store.State
-	lease  *memgpt.Lease
+	lease  *store.Lease
 	seen   []memgpt.Update
 	config kernel.Config
 	arrive func(*store.Work) // lets the kernel ask for what arrives; nil is never
@@ -124,7 +124,7 @@ func (e *env) accept(typ memgpt.EventType, m memgpt.Message) (memgpt.Event, erro
 	ev := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: typ, Due: e.now, Created: e.now,
 		Message: m, Turn: e.newID("turn")}
 	done, err := e.store.Commit(e.t.Context(), &store.Commit{Now: e.now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
+		Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
 	e.lease = done.Lease
 	return ev, err
 }

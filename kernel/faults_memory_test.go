@@ -204,7 +204,7 @@ func (e *env) imports(lines []kernel.Line) kernel.Imported {
 	e.t.Helper()
 	st, err := store.Load(e.t.Context(), e.base, "", e.thread)
 	must(e.t, err)
-	done, err := e.base.Commit(e.t.Context(), &store.Commit{Now: e.now, Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
+	done, err := e.base.Commit(e.t.Context(), &store.Commit{Now: e.now, Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
 	must(e.t, err)
 	w := &store.Work{State: st, Lease: *done.Lease, TTL: time.Minute}
 	in, err := e.kernel.Import(e.t.Context(), w, lines)

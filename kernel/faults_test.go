@@ -41,7 +41,18 @@ import (
 //	data gone, killed at any moment               TestCrashAtEveryCommit, cmd/memgpt.TestKill
 //	long history blocks everything                BenchmarkStep and the searches of retrieve
 //	client goes away                              host.TestUpdates, host.TestSlowReader
-//	wire: bytes, endings, refusals, 429           model/openai and model/retry
+//	wire: bytes, endings, refusals, 429           model/openai, model/anthropic, model/ollama and model/retry
+//	the same in every protocol and way of calling test/behaviour.TestMatrix: prose, invented results, cut calls, wrong names
+//	                                              and types, extras, missing arguments, source code, ids, text and call, empty
+//	a character cut between chunks, \u escapes    test/behaviour.TestTextOnEveryWire, openai.TestTextIsNotEscaped
+//	replies that break off, refusals              test/behaviour.TestBrokenOnEveryWire, TestRefusalsOnEveryWire
+//	streamed and stored differ                    test/behaviour.TestMatrix, model/modeltest, and faults_wire_test.go
+//	slow local model                              openai.TestTimeouts, anthropic.TestSilence, ollama.TestSilence
+//	upstream cuts the prompt, num_ctx             "upstream silently cuts the prompt", ollama.TestWindowGoesOut
+//	strict server, window as set                  openai.TestStrictServer, openai.TestWindow
+//	count too low for bytes, CJK                  test/behaviour.TestOneOverflowAConversation, token.TestPublishedCounts
+//	language switches unasked                     test/behaviour.TestNoLanguageIsAdded
+//	character limits and cuts                     memtool.TestLimit and "limits count characters"
 //	migrations, two processes                     store/storetest, store/sqlite, host.TestProcesses
 
 // do has the agent call a function in a turn of its own and returns the result that is stored.

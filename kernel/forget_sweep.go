@@ -132,10 +132,10 @@ func withoutEvictions(m memgpt.Message, changed bool) (memgpt.Message, bool) {
 // quotedWeight is the least weight of a result that may hold a quotation, beside the ids that it names.
 const quotedWeight = 40
 
-// quotes reports whether an entry is a page of results that names what goes. Which part of it is a quotation can't be
+// quotes reports whether an entry is a page of results, or a heartbeat, that names what goes. Which part of it is a quotation can't be
 // told, and its originals are still there.
 func (p *forgetPlan) quotes(e *memgpt.Entry) bool {
-	if e.Message.Role != memgpt.RoleTool && e.Message.Type != memgpt.EventPrefetch {
+	if e.Message.Role != memgpt.RoleTool && e.Message.Type != memgpt.EventPrefetch && e.Message.Type != memgpt.EventTimer {
 		return false
 	}
 	said := e.Message.Said()
@@ -309,7 +309,9 @@ func (p *forgetPlan) sweepInbox(ctx context.Context) error {
 			continue
 		}
 		m, changed := p.traces.cutMessage(ev.Message)
-		if p.goneWith(&ev) || p.term != nil && p.holds(messageTexts(&ev.Message)...) {
+		told := memgpt.Entry{Turn: ev.Turn, Message: ev.Message}
+		told.Message.Type = ev.Type
+		if p.goneWith(&ev) || p.quotes(&told) || p.term != nil && p.holds(messageTexts(&ev.Message)...) {
 			changed = true
 			m = memgpt.Message{Role: ev.Message.Role, Type: ev.Message.Type, Origin: memgpt.OriginOwner, Parts: memgpt.Parts{memgpt.Text{Text: p.text}}}
 		}

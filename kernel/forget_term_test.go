@@ -182,7 +182,7 @@ func TestForgetKeyOfConsumedEvent(t *testing.T) {
 		Key: "order Zeta4711", Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hello")}
 	for _, c := range []store.Commit{{Events: []memgpt.Event{ev}}, {Consume: []string{ev.ID}}} {
 		c.Now = e.now
-		c.Acquire = &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}
+		c.Acquire = &store.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}
 		_, err := e.base.Commit(t.Context(), &c)
 		must(t, err)
 	}

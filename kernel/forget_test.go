@@ -487,7 +487,7 @@ func TestForgetSharedBlock(t *testing.T) {
 	threads, err := e.base.Threads(t.Context(), "", other.ID)
 	must(t, err)
 	id := e.talkAbout(enSecret)
-	lease := &memgpt.Lease{Thread: threads[0].ID, Until: e.now.Add(time.Hour)}
+	lease := &store.Lease{Thread: threads[0].ID, Until: e.now.Add(time.Hour)}
 	got, err := e.base.Commit(t.Context(), &store.Commit{Now: e.now, Acquire: lease})
 	must(t, err)
 	done := e.forget(kernel.Forgetting{Messages: []string{id}})
@@ -549,7 +549,7 @@ func TestForgetImported(t *testing.T) {
 func (e *env) importLines(lines []kernel.Line) (kernel.Imported, error) {
 	ctx := e.t.Context()
 	e.now = e.now.Add(time.Hour)
-	got, err := e.store.Commit(ctx, &store.Commit{Now: e.now, Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
+	got, err := e.store.Commit(ctx, &store.Commit{Now: e.now, Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
 	if err != nil {
 		return kernel.Imported{}, err
 	}
@@ -588,7 +588,7 @@ func TestForgetWhileItRuns(t *testing.T) {
 			t.Fatalf("at %d the turn goes on: %v", at, err)
 		}
 		e.now = e.now.Add(time.Hour)
-		got, err := e.base.Commit(t.Context(), &store.Commit{Now: e.now, Acquire: &memgpt.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
+		got, err := e.base.Commit(t.Context(), &store.Commit{Now: e.now, Acquire: &store.Lease{Thread: e.thread, Until: e.now.Add(time.Minute)}})
 		must(t, err)
 		e.lease = got.Lease
 		pending, err := e.base.Events(t.Context(), store.EventRange{Thread: e.thread})

@@ -109,8 +109,8 @@ func (m *memory) putBlock(b memgpt.Block) {
 		}
 	}
 	r.pend.blocks = blocks
-	edit := memgpt.BlockEdit{Block: b.ID, Version: b.Version + 1, Value: b.Value, Time: r.k.cfg.Now(), Cause: m.cause()}
-	r.pend.edits = append(slices.DeleteFunc(r.pend.edits, func(e memgpt.BlockEdit) bool { return e.Block == b.ID }), edit)
+	edit := store.BlockEdit{Block: b.ID, Version: b.Version + 1, Value: b.Value, Time: r.k.cfg.Now(), Cause: m.cause()}
+	r.pend.edits = append(slices.DeleteFunc(r.pend.edits, func(e store.BlockEdit) bool { return e.Block == b.ID }), edit)
 }
 
 func (m *memory) cause() memgpt.Cause {

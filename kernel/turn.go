@@ -69,13 +69,14 @@ type retries struct{ overflow, empty, cut, cutOff, broken int }
 type changes struct {
 	entries  []memgpt.Entry
 	blocks   map[string]memgpt.Block // by ID, with the version that was read
-	edits    []memgpt.BlockEdit
+	edits    []store.BlockEdit
 	passages []memgpt.Passage
 	docs     []store.Doc
 	dead     []store.DocRef
 	spoken   []string
 	flushed  []memgpt.Flushed
 	taken    []memgpt.Event // that arrived and stand among entries
+	timers   timerChanges
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.

@@ -32,6 +32,7 @@ type fake struct {
 	passages  map[string]string // id by text
 	tags      []string
 	alike     []tool.Alike
+	reminders []tool.Reminder
 }
 
 var tokyo = time.FixedZone("JST", 9*3600)
@@ -111,6 +112,18 @@ func (f *fake) Alike(context.Context, string) ([]tool.Alike, error) { return f.a
 func (f *fake) Supersede(_ context.Context, ids []string, text string) (memgpt.Passage, error) {
 	f.note("supersede %v by %s", ids, text)
 	return memgpt.Passage{ID: "passage-new"}, f.err
+}
+
+func (f *fake) Schedule(_ context.Context, p tool.Plan) (tool.Reminder, error) {
+	f.note("schedule %q for %s cron %q", p.Note, memgpt.FormatTime(p.For, f.now.Location()), p.Cron)
+	return tool.Reminder{ID: "schedule-1", Note: p.Note, For: p.For, Cron: p.Cron, Set: f.now}, f.err
+}
+
+func (f *fake) Schedules(context.Context) ([]tool.Reminder, error) { return f.reminders, f.err }
+
+func (f *fake) CancelSchedule(_ context.Context, id string) (tool.Reminder, error) {
+	f.note("cancel %s", id)
+	return tool.Reminder{ID: id, Note: "feed\nthe cat", For: f.now}, f.err
 }
 
 func (f *fake) Delete(_ context.Context, id string) (memgpt.Passage, error) {

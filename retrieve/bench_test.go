@@ -201,7 +201,7 @@ func BenchmarkHybrid(b *testing.B) {
 		m, question := zipfIndex(n)
 		m.block = 512
 		x := newMadeIndex(m)
-		s, err := retrieve.New(retrieve.Config{Index: x, Store: m, Embedders: []memgpt.Embedder{benchEncoder{enc}}, Wait: time.Minute})
+		s, err := retrieve.New(retrieve.Config{Index: x, Store: m, Embedders: []tool.Embedder{benchEncoder{enc}}, Wait: time.Minute})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"memgpt"
 	"memgpt/retrieve"
 	"memgpt/tool"
 )
@@ -83,7 +82,7 @@ func (f fusedRecall) measure(t *testing.T, c *cachedEncoder, pools []pool) {
 			texts = append(texts, d.Text)
 		}
 		m.embed(c, texts)
-		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []memgpt.Embedder{c}})
+		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []tool.Embedder{c}})
 		if err != nil {
 			t.Fatal(err)
 		}

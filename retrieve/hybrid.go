@@ -36,7 +36,7 @@ type sight struct {
 
 // look is the embedding of a query under way.
 type look struct {
-	embedder memgpt.Embedder
+	embedder tool.Embedder
 	cursors  []store.Cursor // by owner
 	cancel   context.CancelFunc
 	late     <-chan struct{} // closed when it is waited for no longer
@@ -87,7 +87,7 @@ func (s *Searcher) look(ctx context.Context, list owners, hits *tool.Hits) *look
 
 // pick returns the first embedder that has nearly all of the owners' documents, else the one that has the most, and how
 // many it has. Vectors of two models are not compared, so one serves all owners.
-func (s *Searcher) pick(list owners, have []map[string]store.Cursor) (best memgpt.Embedder, most int64) {
+func (s *Searcher) pick(list owners, have []map[string]store.Cursor) (best tool.Embedder, most int64) {
 	docs := list.docs()
 	best, most = s.embedders[0], -1
 	for _, e := range s.embedders {

@@ -39,7 +39,7 @@ func TestSlowEmbedder(t *testing.T) {
 	search := func(records retrieve.Records, fake *fakeEncoder) (tool.Hits, *oneAnswer) {
 		t.Helper()
 		e := &oneAnswer{fakeEncoder: fake, answers: 1}
-		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []memgpt.Embedder{e}, Records: records, Wait: time.Hour})
+		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []tool.Embedder{e}, Records: records, Wait: time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func (e shortEncoder) Embed(ctx context.Context, texts []string, query bool) ([]
 func TestPriorOfAnotherModel(t *testing.T) {
 	m := fakeStore(someTexts, newFake("m"))
 	kept := m.store(t)
-	for _, e := range []memgpt.Embedder{newFake("m"), shortEncoder{newFake("m")}} {
+	for _, e := range []tool.Embedder{newFake("m"), shortEncoder{newFake("m")}} {
 		o := m.owner("", "a")
 		for i, text := range someTexts {
 			vectors, err := e.Embed(t.Context(), []string{text}, false)
@@ -131,7 +131,7 @@ func TestPriorOfAnotherModel(t *testing.T) {
 			}
 			o.vectors["m"][i].Data = retrieve.PackVector(vectors[0])
 		}
-		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []memgpt.Embedder{e}, Records: kept})
+		s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []tool.Embedder{e}, Records: kept})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +197,7 @@ func (h *changed) index(model string, batches int) {
 // ask searches as a process with the models, the wanted one first.
 func (h *changed) ask(text string, models ...string) tool.Hits {
 	h.t.Helper()
-	var embedders []memgpt.Embedder
+	var embedders []tool.Embedder
 	for _, m := range models {
 		embedders = append(embedders, newFake(m))
 	}
@@ -269,7 +269,7 @@ func TestChangeOfEmbedder(t *testing.T) {
 func TestSearchSeesLateVectors(t *testing.T) {
 	h := newChanged(t)
 	e := newFake("m")
-	s, err := retrieve.New(retrieve.Config{Index: h.s, Store: h.s, Embedders: []memgpt.Embedder{e}})
+	s, err := retrieve.New(retrieve.Config{Index: h.s, Store: h.s, Embedders: []tool.Embedder{e}})
 	if err != nil {
 		t.Fatal(err)
 	}

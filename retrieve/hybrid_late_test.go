@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"memgpt"
 	"memgpt/retrieve"
 	"memgpt/tool"
 )
@@ -29,12 +28,12 @@ func TestWordsHaveTimeLeft(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fake := newFake("m")
 			m := fakeStore(someTexts, fake)
-			var e memgpt.Embedder = fake
+			var e tool.Embedder = fake
 			letGo := make(chan struct{})
 			if fake.slow = !deaf; deaf {
 				e = deafEncoder{fake, letGo}
 			}
-			s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []memgpt.Embedder{e}, Wait: 2 * time.Second})
+			s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []tool.Embedder{e}, Wait: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

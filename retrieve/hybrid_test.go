@@ -113,7 +113,7 @@ func fakeStore(texts []string, encoders ...*fakeEncoder) *memIndex {
 	return m
 }
 
-func hybrid(t testing.TB, m *memIndex, encoders ...memgpt.Embedder) *retrieve.Searcher {
+func hybrid(t testing.TB, m *memIndex, encoders ...tool.Embedder) *retrieve.Searcher {
 	t.Helper()
 	wait := time.Minute // a busy machine is no slow encoder
 	for _, e := range encoders {
@@ -313,7 +313,7 @@ func TestOwnersAreDroppedAndLoadedAgain(t *testing.T) {
 			o.vectors["m"] = append(o.vectors["m"], store.Vector{Doc: int64(i + 1), Data: retrieve.PackVector(e.vector(text))})
 		}
 	}
-	s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []memgpt.Embedder{e}, Memory: 1})
+	s, err := retrieve.New(retrieve.Config{Index: m, Store: m, Embedders: []tool.Embedder{e}, Memory: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"memgpt"
 	"memgpt/store"
+	"memgpt/tool"
 )
 
 // Library is what an Indexer reads documents from and keeps their vectors in; every store.Store is one.
@@ -28,8 +29,8 @@ type Library interface {
 
 // IndexerConfig is what an Indexer is made of.
 type IndexerConfig struct {
-	Store    Library         // required
-	Embedder memgpt.Embedder // required; its Model names the vectors
+	Store    Library       // required
+	Embedder tool.Embedder // required; its Model names the vectors
 
 	Busy   func() bool                // whether work is under way that goes first; nil is never
 	Cut    func(text string) []string // cuts a text into the pieces that get a vector each; nil cuts at about 200 words, see cutPieces

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"memgpt"
 	"memgpt/store"
+	"memgpt/tool"
 )
 
 // Plain texts are short texts about nothing in common, as people say them to an assistant. Their vectors tell how a
@@ -78,7 +78,7 @@ type Records interface {
 
 // of returns the model's prior, made with the first use of all processes. A failure is not kept. dims are those of the
 // model's vectors as far as they are known, else 0: a prior of others was another model's by the same name.
-func (p *priors) of(ctx context.Context, e memgpt.Embedder, dims int) (*prior, error) {
+func (p *priors) of(ctx context.Context, e tool.Embedder, dims int) (*prior, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fits := func(x *prior) bool { return x != nil && (dims == 0 || len(x.mean) == dims) }
@@ -110,7 +110,7 @@ func (p *priors) of(ctx context.Context, e memgpt.Embedder, dims int) (*prior, e
 }
 
 // embedAlike returns the vectors of texts, which must be one each and of one length.
-func embedAlike(ctx context.Context, e memgpt.Embedder, texts []string, query bool) ([][]float32, error) {
+func embedAlike(ctx context.Context, e tool.Embedder, texts []string, query bool) ([][]float32, error) {
 	vectors, err := e.Embed(ctx, texts, query)
 	if err != nil {
 		return nil, fmt.Errorf("embed plain texts: %w", err)

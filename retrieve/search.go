@@ -29,7 +29,7 @@ type Config struct {
 
 	// Embedders give vectors to queries; the first is the wanted one. A search uses the first that has made vectors of nearly
 	// all of an owner's texts, else the one that has the most. None is search by words alone.
-	Embedders []memgpt.Embedder
+	Embedders []tool.Embedder
 	Records   Records          // keeps what is known of a model for other processes; nil keeps it in memory alone
 	Wait      time.Duration    // for the embedding of a query; words alone decide after it. 0 is two seconds
 	Memory    int64            // bytes of owners' vectors and layouts that are kept; 0 is 256 MiB
@@ -42,7 +42,7 @@ type Searcher struct {
 	index     store.Index
 	texts     Texts
 	analyzer  *Analyzer
-	embedders []memgpt.Embedder
+	embedders []tool.Embedder
 	wait      time.Duration
 	now       func() time.Time
 	shelf     *shelf

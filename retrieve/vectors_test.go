@@ -113,7 +113,7 @@ func (c *cachedEncoder) keep(t testing.TB, key [32]byte, v []float32) {
 	}
 }
 
-// Embed implements memgpt.Embedder.
+// Embed implements tool.Embedder.
 func (c *cachedEncoder) Embed(_ context.Context, texts []string, query bool) ([][]float32, error) {
 	return c.vectors(c.t, texts, query), nil
 }

@@ -37,7 +37,7 @@ type Erasure struct {
 // History is a block's edits, oldest first, in place of all that there are.
 type History struct {
 	Tenant, Block string
-	Edits         []memgpt.BlockEdit
+	Edits         []BlockEdit
 }
 
 // Empty reports whether there is nothing to erase.

@@ -1,6 +1,11 @@
 package store
 
-import "memgpt"
+import (
+	"encoding/json"
+	"time"
+
+	"memgpt"
+)
 
 // Class is the rank of an event in the inbox, from 0: first a turn that has begun, which goes on; then what takes its
 // place; then what users cause, alerts, failures, what others send, heartbeats, and timers.
@@ -36,3 +41,42 @@ func DeliveryOf(e *memgpt.Event) memgpt.Delivery {
 	}
 	return memgpt.DeliverQueue
 }
+
+// RingsKind is the kind of the record, one for an agent by its ID, that every change of the agent's timers bumps: so that
+// of a schedule that rings and one that is cancelled at the same time only one happens. Its data is a Rings.
+const RingsKind = "rings"
+
+// Rings counts the turns that timers caused on one day.
+type Rings struct {
+	Day   string `json:"day,omitempty"` // in the agent's zone
+	Turns int    `json:"turns,omitempty"`
+}
+
+// ReadRings reads an agent's record of the kind, which r, err come from; where there is none it begins one.
+func ReadRings(agent *memgpt.Agent, r Record, err error) (Record, Rings, error) {
+	var rings Rings
+	if memgpt.CodeOf(err) == memgpt.CodeNotFound {
+		return Record{Tenant: agent.Tenant, Kind: RingsKind, ID: agent.ID, Data: json.RawMessage("{}")}, rings, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(r.Data, &rings)
+	}
+	return r, rings, err
+}
+
+// IsSchedule reports whether an event is a schedule whose time has not come.
+func IsSchedule(e *memgpt.Event) bool {
+	return e.Timer != nil && e.Timer.Schedule != "" && !e.Timer.Rung
+}
+
+// ScheduleEvent returns the event by which a schedule rings at t.For. Its id follows from schedule and time, so that
+// nobody can make two.
+func ScheduleEvent(th *memgpt.Thread, now time.Time, t memgpt.Timer, note memgpt.Message) memgpt.Event {
+	id := memgpt.HashKey(t.Schedule, t.For.UTC().Format(time.RFC3339Nano))
+	note.Role, note.Type = memgpt.RoleSystem, memgpt.EventTimer
+	return memgpt.Event{ID: "event-" + id, Turn: "turn-" + id, Tenant: th.Tenant, Agent: th.Agent, Thread: th.ID,
+		Type: memgpt.EventTimer, Due: t.For, Created: now, Message: note, Timer: &t}
+}
+
+// JSON returns the data of the record.
+func (r Rings) JSON() (json.RawMessage, error) { return json.Marshal(r) }

@@ -45,10 +45,11 @@ type Work struct {
 	State *State              // brought up to date by each commit; after an error it must be loaded anew
 	Event memgpt.Event        // the event to handle; its Step says whether its turn had begun before
 	Turn  memgpt.Turn         // its record, brought up to date by each commit
-	Lease memgpt.Lease        // names the holder in every commit; renewed by it
+	Lease Lease               // names the holder in every commit; renewed by it
 	TTL   time.Duration       // how long a renewed lease lasts
 	More  func() bool         // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
 	Emit  func(memgpt.Update) // receives what happens; must not block; nil drops it
+	Wake  func()              // called after a commit of events for later, so that who waits for times looks again; nil where nobody does
 	Ends  func() time.Time    // when the lease ends, renewals by others included; nil is Lease.Until
 
 	// Arrived returns the events that the turn is to take in before its next step, in order. Each is consumed by the next
@@ -57,4 +58,21 @@ type Work struct {
 	// Call opens a call of the model: the context under which it runs, which may end before ctx does to cut the call off
 	// so that what has arrived is taken in, and what is to be called at its end. Nil cuts nothing off.
 	Call func(ctx context.Context) (context.Context, func())
+}
+
+// Lease is the right to run one conversation. Number grows with each taking; the newest alone may commit.
+type Lease struct {
+	Tenant string
+	Thread string
+	Number int64
+	Until  time.Time
+}
+
+// BlockEdit is one line of a block's history: the value that it had from Time on.
+type BlockEdit struct {
+	Block   string
+	Version int64
+	Value   string
+	Time    time.Time
+	Cause   memgpt.Cause
 }

@@ -31,7 +31,7 @@ type Store interface {
 	// Blocks returns the blocks with the ids, in the order of the ids.
 	Blocks(ctx context.Context, tenant string, ids []string) ([]memgpt.Block, error)
 	// BlockHistory returns a block's edits, oldest first.
-	BlockHistory(ctx context.Context, tenant, block string) ([]memgpt.BlockEdit, error)
+	BlockHistory(ctx context.Context, tenant, block string) ([]BlockEdit, error)
 
 	// Entries returns entries of one thread in order of Seq.
 	Entries(ctx context.Context, q EntryRange) ([]memgpt.Entry, error)
@@ -260,15 +260,15 @@ type Commit struct {
 
 	// Acquire takes the lease of a thread if it is free, has ended or its holder is known to be dead; the lease comes in
 	// Committed. It never fails the commit.
-	Acquire *memgpt.Lease // Thread and Until are read
+	Acquire *Lease // Thread and Until are read
 	// Lease must be the newest of its thread; it is renewed to its Until, or ended if Release is set.
-	Lease   *memgpt.Lease
+	Lease   *Lease
 	Release bool
 
 	Agents   []memgpt.Agent
 	Threads  []memgpt.Thread
 	Blocks   []memgpt.Block
-	Edits    []memgpt.BlockEdit
+	Edits    []BlockEdit
 	Entries  []memgpt.Entry
 	Passages []memgpt.Passage // inserted, or replaced by ID
 	Docs     []Doc
@@ -279,7 +279,7 @@ type Commit struct {
 	Events   []memgpt.Event // inserted, or replaced by ID; a known Key is reported in Committed and inserts nothing
 	Consume  []string       // IDs of events that are done with
 	Turns    []memgpt.Turn  // inserted, or replaced by ID
-	Spending []Spending // added to what is there
+	Spending []Spending     // added to what is there
 	Records  []Record
 	Drop     []Record // deleted
 }
@@ -289,7 +289,7 @@ type DocRef struct{ Tenant, Owner, ID string }
 
 // Committed is what a commit gave.
 type Committed struct {
-	Lease     *memgpt.Lease  // the acquired lease; nil when it is another's
+	Lease     *Lease         // the acquired lease; nil when it is another's
 	Thread    int64          // version of the thread of Acquire, so that a cached copy can be judged
 	Pending   int            // due events of the thread of the lease once the commit is made; 0 without a lease
 	Shared    int64          // differs from that of an earlier commit if an agent or a block changed in between, by whomever; 0 tells nothing

@@ -20,6 +20,16 @@ const (
 	Cl100k = "cl100k_base"
 )
 
+// EncodingOf returns the encoding whose tables are embedded here for a tokenizer as models name it
+// (memgpt.Capabilities.Tokenizer): O200k where it is none of them or not known, since most vocabularies of today are of its
+// size.
+func EncodingOf(tokenizer string) string {
+	if tokenizer == Cl100k {
+		return Cl100k
+	}
+	return O200k
+}
+
 // What a wire message costs beside its texts. The figures for envelopes are those of OpenAI's chat format (the cookbook's
 // "How to count tokens with tiktoken": three a message, one the role, three to open the reply), the others are rounded up.
 const (

@@ -46,6 +46,27 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestPublishedCounts compares both vocabularies with the counts that their makers publish (OpenAI's cookbook, "How to
+// count tokens with tiktoken", its comparison of encodings).
+func TestPublishedCounts(t *testing.T) {
+	for tokenizer, counts := range map[string]map[string]int{
+		"o200k_base":  {"tiktoken is great!": 6, "antidisestablishmentarianism": 6, "2 + 2 = 4": 7, "お誕生日おめでとう": 8},
+		"cl100k_base": {"tiktoken is great!": 6, "antidisestablishmentarianism": 6, "2 + 2 = 4": 7, "お誕生日おめでとう": 9},
+		"llama-bpe":   {"お誕生日おめでとう": 8},
+		"":            {"お誕生日おめでとう": 8},
+	} {
+		c, err := New(Config{Encoding: EncodingOf(tokenizer)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range counts {
+			if got := c.Text(text); got != want {
+				t.Errorf("%s: %q has %d tokens, want %d", tokenizer, text, got, want)
+			}
+		}
+	}
+}
+
 func TestTextAgreesWithEncoding(t *testing.T) {
 	c, enc := counter(t), codec.NewO200kBase()
 	for name, text := range samples(100_000) {

@@ -74,6 +74,31 @@ type Memory interface {
 	Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error)
 	// Delete takes a passage out of results and counts.
 	Delete(ctx context.Context, id string) (memgpt.Passage, error)
+
+	// Schedule has a note come back to the agent, in this conversation.
+	Schedule(ctx context.Context, p Plan) (Reminder, error)
+	// Schedules returns the agent's schedules whose time has not come, the next one first.
+	Schedules(ctx context.Context) ([]Reminder, error)
+	// CancelSchedule takes one back for good.
+	CancelSchedule(ctx context.Context, id string) (Reminder, error)
+}
+
+// Plan is a note and when it is to come back.
+type Plan struct {
+	Note string
+	For  time.Time // the first time
+	Cron string    // when again, by the clocks of the agent's zone; "" is never
+}
+
+// Reminder is a schedule whose time has not come.
+type Reminder struct {
+	ID     string
+	Note   string
+	Thread string // name of its conversation
+	Cron   string // "" comes once
+	Set    time.Time
+	For    time.Time
+	Wait   string // why it comes later than For; "" where it doesn't
 }
 
 // Original is a stored text as memory_read shows it.
@@ -181,6 +206,15 @@ type Searcher interface {
 	// Alike returns passages of an owner that say what a text says in other words, or the same but for facts; at most
 	// limit, best first, the newer first among equals.
 	Alike(ctx context.Context, tenant, owner, text string, limit int) ([]Alike, error)
+}
+
+// Embedder turns texts into vectors in which texts of like meaning lie near each other. It is safe for concurrent use.
+type Embedder interface {
+	// Model is the id that is stored with each vector; vectors of two ids are never compared.
+	Model() string
+	// Embed returns a vector of length 1 for each text, in their order, all of one dimension. query says that the texts are
+	// questions, not stored texts. A text that is too long is cut.
+	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
 }
 
 // Alike is a passage that resembles a text.

@@ -129,8 +129,15 @@ func (a *app) agentsSet() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.agentName = args[0]
 			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
-				_, err := a.setAgent(cmd.Context(), agent, args[1:])
-				return err
+				agent, err := a.setAgent(cmd.Context(), agent, args[1:])
+				if err != nil {
+					return err
+				}
+				h, err := a.inboxHost()
+				if err != nil {
+					return err
+				}
+				return h.Heartbeats(cmd.Context(), agent)
 			})
 		},
 	}

@@ -33,7 +33,7 @@ type app struct {
 
 	cfg       config.Config
 	store     *sqlite.Store
-	embedders []memgpt.Embedder
+	embedders []tool.Embedder
 	search    *retrieve.Searcher
 	models    *modelSet
 	model     memgpt.Model // of the command's agent
@@ -41,6 +41,7 @@ type app struct {
 	about     string       // where it is and how it calls functions, for people
 	kernel    *kernel.Kernel
 	host      *host.Host
+	told      func(tenant, thread string, u memgpt.Update) // takes what happens in all turns; nil drops it
 }
 
 // open opens the store. A store that is made is said, with its place.
@@ -97,14 +98,14 @@ func (a *app) start(ctx context.Context) error {
 	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.models.count, a.cfg.Window, budget, newID); err != nil {
 		return err
 	}
-	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID,
+	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID, Told: a.told,
 		Report: func(err error) { a.say("%v", err) }})
 	return err
 }
 
 // newKernel returns a kernel in which one model answers for all agents.
 func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, newID func(string) string) (*kernel.Kernel, error) {
-	count, err := token.New(token.Config{})
+	count, err := token.New(token.Config{Encoding: token.EncodingOf(m.Capabilities().Tokenizer)})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func kernelOf(s store.Store, search tool.Searcher, model func(memgpt.Agent) (mem
 	budget memgpt.Budget, newID func(string) string) (*kernel.Kernel, error) {
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Budget: budget, NewID: newID,
-		Model: model, System: memtool.System, Normalize: retrieve.SameKey,
+		Model: model, System: memtool.SystemWithSchedules, Normalize: retrieve.SameKey,
 	})
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"memgpt"
 	"memgpt/bench"
 	"memgpt/config"
 	"memgpt/retrieve"
 	"memgpt/store/sqlite"
+	"memgpt/tool"
 )
 
 // benchVectors gives all texts of an owner made-up vectors through the indexer, many in a commit.
@@ -34,7 +34,7 @@ func benchMeaning(ctx context.Context, s *bench.Site) (*bench.Meaning, error) {
 	if err != nil {
 		return nil, err
 	}
-	search, err := retrieve.New(retrieve.Config{Index: st, Store: st, Embedders: []memgpt.Embedder{made}})
+	search, err := retrieve.New(retrieve.Config{Index: st, Store: st, Embedders: []tool.Embedder{made}})
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt"
 	"memgpt/eval"
 	"memgpt/retrieve"
 	"memgpt/store"
@@ -82,11 +81,11 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 // wireRetrieval hands in the search that agents have, without the floor and with it, what adds vectors to a store, and
 // the variants.
 func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
-	search := func(e memgpt.Embedder, off ...string) eval.NewSearch {
+	search := func(e tool.Embedder, off ...string) eval.NewSearch {
 		return func(s store.Store) (tool.Searcher, error) {
 			c := retrieve.Config{Index: s, Store: s, Off: off}
 			if e != nil {
-				c.Embedders = []memgpt.Embedder{e}
+				c.Embedders = []tool.Embedder{e}
 			}
 			return retrieve.New(c)
 		}
@@ -107,7 +106,7 @@ func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
 }
 
 // embedAll makes all vectors of a store.
-func embedAll(ctx context.Context, s store.Store, e memgpt.Embedder) error {
+func embedAll(ctx context.Context, s store.Store, e tool.Embedder) error {
 	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s, Embedder: e})
 	if err != nil {
 		return err

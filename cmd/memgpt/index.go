@@ -14,6 +14,7 @@ import (
 	"memgpt/embed/e5"
 	"memgpt/embed/openai"
 	"memgpt/retrieve"
+	"memgpt/tool"
 )
 
 // Names of embedders that are no place.
@@ -25,15 +26,15 @@ const (
 // openEmbedders returns what turns texts to vectors: the wanted one, and after it the built-in one, whose vectors still
 // serve while the wanted one's are being made. A name is builtin, none, a folder with a model file, or the base URL of an
 // OpenAI-compatible server, with the model behind a #.
-func openEmbedders(name, key string) ([]memgpt.Embedder, error) {
+func openEmbedders(name, key string) ([]tool.Embedder, error) {
 	if name == embedNone {
 		return nil, nil
 	}
 	builtin, err := e5.New(e5.Config{})
 	if err != nil || name == "" || name == embedBuiltin {
-		return []memgpt.Embedder{builtin}, err
+		return []tool.Embedder{builtin}, err
 	}
-	var wanted memgpt.Embedder
+	var wanted tool.Embedder
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
 		base, model, _ := strings.Cut(name, "#")
 		if model == "" {
@@ -46,7 +47,7 @@ func openEmbedders(name, key string) ([]memgpt.Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedder %s: %w", name, err)
 	}
-	return []memgpt.Embedder{wanted, builtin}, nil
+	return []tool.Embedder{wanted, builtin}, nil
 }
 
 // newIndexer returns what makes the vectors; nil where there are to be none.

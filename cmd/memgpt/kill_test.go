@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +24,8 @@ import (
 )
 
 // childEnv makes the test binary a child process: "load" sends messages until it is killed, "drain" finishes what is
-// pending, "main" is the command itself, "stored" the command until it says that passages were stored.
+// pending, "main" is the command itself, "signalled" the command that can be asked to end, "stored" the command until it says
+// that passages were stored.
 const childEnv = "MEMGPT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -31,6 +34,10 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case "main":
 		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Getenv))
+	case "signalled":
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		os.Exit(run(ctx, os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Getenv))
 	case "stored":
 		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, dieAt("passages stored")}, os.Getenv))
 	default:

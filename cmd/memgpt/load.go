@@ -51,6 +51,7 @@ type loader struct {
 	thread memgpt.Thread
 	cutter *ingest.Cutter
 	failed int
+	behind bool // somebody else lets the agent run on what it is told
 }
 
 func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
@@ -164,7 +165,7 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 		return fmt.Errorf("load %s: %w", name, err)
 	}
 	l.tellReport(name, report, loading)
-	if !loading.Told {
+	if !loading.Told || l.behind {
 		return nil
 	}
 	return l.raise(ctx, name, loaded)

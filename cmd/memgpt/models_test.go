@@ -33,9 +33,9 @@ func TestModelsLists(t *testing.T) {
 	rich := []string{"tools", "parallel", "forced", "images", "reasoning"}
 	want := map[string]modelLine{
 		"anthropic:claude-haiku-5-5": {Name: "anthropic:claude-haiku-5-5", Provider: "anthropic", Model: "claude-haiku-5-5", Window: 200_000, Can: rich, State: "ready"},
-		"anthropic:claude-opus-5-5":  {Name: "anthropic:claude-opus-5-5", Provider: "anthropic", Model: "claude-opus-5-5", Window: 1_000_000, Can: rich, State: "ready", Current: true},
-		"ollama:qwen3:8b":            {Name: "ollama:qwen3:8b", Provider: "ollama", Model: "qwen3:8b", Window: 8192, Can: calls, State: "ready"},
-		"ollama:mistral:7b":          {Name: "ollama:mistral:7b", Provider: "ollama", Model: "mistral:7b", Window: 8192, Can: calls, State: "ready"},
+		"anthropic:claude-opus-5-5":  {Name: "anthropic:claude-opus-5-5", Provider: "anthropic", Model: "claude-opus-5-5", Window: 1_000_000, Can: []string{"tools", "parallel", "images", "reasoning"}, State: "ready", Current: true},
+		"ollama:qwen3:8b":            {Name: "ollama:qwen3:8b", Provider: "ollama", Model: "qwen3:8b", Window: 8192, Can: append(calls[:2:2], "schema"), State: "ready"},
+		"ollama:mistral:7b":          {Name: "ollama:mistral:7b", Provider: "ollama", Model: "mistral:7b", Window: 8192, Can: append(calls[:2:2], "schema"), State: "ready"},
 		"openai:script":              {Name: "openai:script", Provider: "openai", Model: "script", Window: 12345, Can: calls, State: "ready"},
 		"groq":                       {Provider: "groq", Can: []string{}, State: "unreachable", Why: "ask"},
 		"azure":                      {Provider: "azure", Can: []string{}, State: "unreachable", Why: "set"},

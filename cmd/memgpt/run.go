@@ -61,6 +61,7 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 		return err
 	}
 	text = trimNewline(text)
+	others := a.overhear(th)
 	turn, err := a.host.Send(ctx, host.Message{Agent: agent.ID, Thread: th.ID,
 		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)})
 	if err != nil {
@@ -71,6 +72,9 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
 	}
 	a.sayCost(record.Usage)
+	if err := a.runShare(ctx, th, others, asJSON, turn.ID, record.ID); err != nil {
+		a.say("what else was due goes on with the next run: %v", err)
+	}
 	a.embedOwn(ctx, agent)
 	return a.verdict(record)
 }

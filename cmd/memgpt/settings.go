@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
+	"memgpt/host"
 	"memgpt/model/offline"
 	"memgpt/schema"
 )
@@ -30,6 +32,7 @@ const (
 	leastHeartbeat = time.Second
 	mostPageSize   = 100
 	mostSteps      = 10_000
+	mostTimerTurns = 86_400 // one a second
 )
 
 // settings are all there are, in the order in which they are shown.
@@ -49,6 +52,13 @@ func settings() []setting {
 		textSetting("zone", "IANA time zone, as Europe/Paris", "UTC", func(a *memgpt.Agent) *string { return &a.Zone }, checkZone),
 		spanSetting("heartbeat", "interval of timer heartbeats, as 30m", "none",
 			func(a *memgpt.Agent) *time.Duration { return &a.Heartbeat }, leastHeartbeat),
+		textSetting("cron", `cron line of timer heartbeats in the agent's zone, as "0 9 * * 1-5"`, "none",
+			func(a *memgpt.Agent) *string { return &a.Timers.Cron }, checkCron),
+		quietSetting(),
+		wordSetting("catch_up", "skip, once or all: what becomes of times of repeating schedules at which nothing ran", host.CatchUpOnce,
+			func(a *memgpt.Agent) *string { return &a.Timers.CatchUp }, host.CatchUpSkip, host.CatchUpOnce, host.CatchUpAll),
+		countSetting("timer_turns", "turns that heartbeats and schedules may cause on a day", "48",
+			func(a *memgpt.Agent) *int { return &a.Timers.Turns }, 1, mostTimerTurns),
 		wordSetting("protocol", "memgpt (send_message speaks) or native (text speaks)", "memgpt",
 			func(a *memgpt.Agent) *memgpt.Protocol { return &a.Protocol }, memgpt.ProtocolMemGPT, memgpt.ProtocolNative),
 		shareSetting("alert", "share of the usable window at which the pressure alert is raised, as .7 or 70%", ".7",
@@ -252,6 +262,34 @@ func textSetting(key, about, unset string, at func(*memgpt.Agent) *string, check
 		*at(a) = v
 		return nil
 	}, func(a *memgpt.Agent) string { return *at(a) }}
+}
+
+func checkCron(line string) error {
+	if line == "" {
+		return nil
+	}
+	_, err := calendar.ParseCron(line)
+	return err
+}
+
+// quietSetting are two settings in one, since they are thought of as one: the hours, and for what they hold.
+func quietSetting() setting {
+	const all = " all"
+	return setting{"quiet", `hours in which heartbeats and repeating schedules wait, as 22:00-07:00; "22:00-07:00 all" for single reminders too`,
+		"none", func(a *memgpt.Agent, v string) error {
+			hours, both := strings.CutSuffix(v, all)
+			hours = strings.TrimSpace(hours)
+			if _, err := calendar.ParseHours(hours); err != nil {
+				return err
+			}
+			a.Timers.Quiet, a.Timers.QuietAll = hours, both && hours != ""
+			return nil
+		}, func(a *memgpt.Agent) string {
+			if a.Timers.QuietAll {
+				return a.Timers.Quiet + all
+			}
+			return a.Timers.Quiet
+		}}
 }
 
 func checkModel(name string) error {

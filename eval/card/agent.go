@@ -72,7 +72,7 @@ func (s *subject) say(ctx context.Context, text string) (memgpt.Turn, error) {
 	ev := memgpt.Event{ID: s.newID("event"), Agent: s.agent.ID, Thread: s.thread, Type: memgpt.EventUser, Due: now, Created: now,
 		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text), Turn: s.newID("turn")}
 	done, err := s.store.Commit(ctx, &store.Commit{Now: now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: s.thread, Until: now.Add(leaseTime)}})
+		Acquire: &store.Lease{Thread: s.thread, Until: now.Add(leaseTime)}})
 	if err != nil {
 		return memgpt.Turn{}, err
 	}

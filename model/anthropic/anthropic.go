@@ -174,13 +174,13 @@ func (m *Model) Close() error {
 }
 
 // forces reports whether a model may be told that it must call. The API refuses that beside thinking that is asked for,
-// and models that always think refuse it too, which is learned.
+// and models that always think refuse it too, which is known or learned.
 func (m *Model) forces(model string) bool {
 	var thinking struct {
 		Type string `json:"type"`
 	}
 	_ = json.Unmarshal(m.cfg.Extra["thinking"], &thinking)
-	if thinking.Type == "enabled" || thinking.Type == "adaptive" {
+	if thinking.Type == "enabled" || thinking.Type == "adaptive" || knownModel(model).unforced {
 		return false
 	}
 	_, refused := m.unforce.Load(model)

@@ -13,22 +13,27 @@ import (
 	"memgpt/internal/wire"
 )
 
-// known is what is known of a model's sizes, in tokens; 0 is unknown.
+// known is what is known of a model: its sizes in tokens, 0 where unknown, and whether it refuses a forced choice because
+// it always thinks.
 type known struct {
 	prefix         string
 	window, output int
+	unforced       bool
 }
 
-// knownModels are sizes of models by the beginning of their names; the first that fits counts. Source: the pages
-// "Overview" of each model at platform.claude.com, docs/en/models, seen 2026-11-30; the rows of 4.5 are from memory and a
-// list of others. What is newer is left to Model.Window, which asks; the last row is the smallest window that a model of the
-// API has had since 2023.
+// knownModels are models by the beginning of their names; the first that fits counts. Sources: the pages "Overview" of each
+// model at platform.claude.com, docs/en/models, and litellm 1.110.2 (max_input_tokens, max_output_tokens,
+// supports_forced_tool_use), both seen 2026-11-30; the names are those of the SDK v2.15.0. What is newer is left to
+// Model.Window and to refusals; the last row is the smallest window that a model of the API has had since 2023.
 var knownModels = []known{
-	{"claude-haiku-4-5", 200_000, 64_000}, {"claude-sonnet-4-5", 200_000, 64_000}, {"claude-opus-4-5", 200_000, 64_000},
-	{"claude-opus-4-6", 1_000_000, 128_000}, {"claude-sonnet-4-6", 1_000_000, 128_000}, {"claude-opus-4-8", 1_000_000, 128_000},
-	{"claude-haiku-5-5", 1_000_000, 128_000}, {"claude-sonnet-5", 1_000_000, 128_000}, {"claude-opus-5", 1_000_000, 128_000},
-	{"claude-fable-5", 1_000_000, 128_000},
-	{"claude-", 200_000, 0},
+	{"claude-haiku-4-5", 200_000, 64_000, false}, {"claude-sonnet-4-5", 200_000, 64_000, false}, {"claude-opus-4-5", 200_000, 64_000, false},
+	{"claude-opus-4-6", 1_000_000, 128_000, false}, {"claude-opus-4-7", 1_000_000, 128_000, false}, {"claude-opus-4-8", 1_000_000, 128_000, false},
+	{"claude-sonnet-4-6", 1_000_000, 128_000, false}, {"claude-haiku-5-5", 1_000_000, 128_000, false},
+	{"claude-sonnet-5-5", 1_000_000, 128_000, true}, {"claude-sonnet-5", 1_000_000, 128_000, false},
+	{"claude-opus-5-5", 1_000_000, 128_000, true}, {"claude-opus-5", 1_000_000, 128_000, false},
+	{"claude-fable-5-1", 1_000_000, 128_000, true}, {"claude-fable-5", 1_000_000, 128_000, false},
+	{"claude-mythos-5-1", 1_000_000, 128_000, true}, {"claude-mythos-", 1_000_000, 128_000, false},
+	{"claude-", 200_000, 0, false},
 }
 
 // knownModel looks a name up, with or without a gateway's prefix.

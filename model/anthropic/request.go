@@ -14,8 +14,10 @@ import (
 // encode returns the body of a request. The request is not changed, and nothing of it is kept.
 //
 // Up to four cache breakpoints are set, the most that the API takes: behind the tools, behind the instructions, behind
-// working context, and behind the newest message, which the next request has at the same place. A summary is asked for
-// once, and caching it would only cost.
+// working context, and behind the newest message, which the next request has at the same place. The API takes the default
+// life of five minutes, renewed by use, and passes over what is shorter than its least for the model (512 to 4,096 tokens)
+// without a word (its guide to prompt caching, and litellm 1.110.2, prompt_cache_min_tokens; 2026-11-30). A summary is asked
+// for once, and caching it would only cost.
 func encode(req *memgpt.Request, model string, cfg *Config, how form) ([]byte, error) {
 	list := req.Messages
 	params := sdk.MessageNewParams{Model: model, MaxTokens: int64(maxTokens(req, model, cfg))}

@@ -274,6 +274,11 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%q with thinking %s: %v, want %v", tt.choice, tt.extra, got.ToolChoice, tt.want)
 		}
 	}
+	for model, want := range map[string]bool{"claude-opus-5-5": false, "claude-opus-5": true, "vendor/claude-fable-5-1": false, "claude-haiku-5-5": true} {
+		if got := (&Model{}).forces(model); got != want {
+			t.Errorf("%s takes a forced choice: %v", model, got)
+		}
+	}
 	req := ask(user(memgpt.Text{Text: "one"}), assistant(memgpt.Call{ID: "a", Name: "h", Arguments: "{}"}), toolResult("a", "x"))
 	req.Tools = nil
 	if got, _ := sent(t, Config{}, req); len(got.Tools) != 1 || got.Tools[0].Name != "h" || got.ToolChoice["type"] != "none" {
@@ -283,7 +288,7 @@ func TestChoice(t *testing.T) {
 
 // TestLearns holds that a refusal of a forced choice and of another account's thinking is answered with another form.
 func TestLearns(t *testing.T) {
-	m, s := serveFunc(t, Config{}, func(_ int, req *wireRequest, w http.ResponseWriter, _ *http.Request) {
+	m, s := serveFunc(t, Config{Model: "claude-next"}, func(_ int, req *wireRequest, w http.ResponseWriter, _ *http.Request) {
 		switch {
 		case req.ToolChoice["type"] == "any":
 			refuse(w, 400, "invalid_request_error", "Thinking may not be enabled when tool_choice forces tool use.")

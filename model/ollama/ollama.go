@@ -135,7 +135,7 @@ func (m *Model) Capabilities() memgpt.Capabilities {
 	if name == "" {
 		name = m.base.Host
 	}
-	c := memgpt.Capabilities{Name: name, Window: m.cfg.Window, MaxOutput: m.cfg.MaxOutput, Tools: true, Parallel: true}
+	c := memgpt.Capabilities{Name: name, Window: m.cfg.Window, MaxOutput: m.cfg.MaxOutput, Tools: true, Parallel: true, Schema: true}
 	m.mu.Lock()
 	s := m.shown[m.cfg.Model]
 	m.mu.Unlock()

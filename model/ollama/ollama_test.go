@@ -91,6 +91,28 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestSchemaGoesOut holds that a schema is the format of the reply, and that there is none without it.
+func TestSchemaGoesOut(t *testing.T) {
+	s := &server{answer: says(piece(`{"content":"{}"}`), end("stop", counts))}
+	m := serve(t, Config{}, s)
+	if !m.Capabilities().Schema {
+		t.Error("it is not said that replies are held to a schema")
+	}
+	for i, schema := range []string{`{"type":"object","properties":{"z":{},"a":{}}}`, ""} {
+		req := hi()
+		req.Schema = json.RawMessage(schema)
+		if _, err := m.Generate(t.Context(), req, nil); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Format json.RawMessage `json:"format"`
+		}
+		if err := json.Unmarshal(s.bodies[i], &got); err != nil || string(got.Format) != schema {
+			t.Errorf("format %s, want %s: %v", got.Format, schema, err)
+		}
+	}
+}
+
 // TestWindowGoesOut holds that num_ctx is the agent's window in every request, summaries too, else the configured one.
 func TestWindowGoesOut(t *testing.T) {
 	s := &server{answer: says(piece(`{"content":"ok"}`), end("stop", counts))}

@@ -18,6 +18,7 @@ type chatRequest struct {
 	Stream    bool                       `json:"stream"`
 	Think     any                        `json:"think,omitempty"`
 	KeepAlive any                        `json:"keep_alive,omitempty"`
+	Format    json.RawMessage            `json:"format,omitempty"` // the schema that the reply is held to; since 0.5
 	Options   map[string]json.RawMessage `json:"options,omitempty"`
 	// What doesn't fit is an error instead of being cut or pushed out in silence. Servers before 0.12 don't know these.
 	Truncate bool `json:"truncate"`
@@ -56,7 +57,7 @@ type tool struct {
 
 // encode returns the body of a request. The request is not changed, and nothing of it is kept.
 func encode(req *memgpt.Request, model string, cfg *Config, shown *Shown) ([]byte, error) {
-	body := chatRequest{Model: model, Stream: true, Options: map[string]json.RawMessage{}}
+	body := chatRequest{Model: model, Stream: true, Format: req.Schema, Options: map[string]json.RawMessage{}}
 	for name, value := range cfg.Options {
 		body.Options[name] = value
 	}

@@ -132,9 +132,9 @@ func (m *Model) countTemplate(ctx context.Context, body []byte) (int, error) {
 func (m *Model) ask(ctx context.Context, address string, body []byte, into any) error {
 	w := wire.NewWatch(ctx, wire.Limits{First: countTimeout, Idle: countTimeout, Whole: countTimeout, Filler: filler})
 	defer w.Stop()
-	resp, f := m.send(w, address, body)
+	resp, f := m.send("count tokens", w, address, body)
 	if f != nil && f.stale {
-		resp, f = m.send(w, address, body)
+		resp, f = m.send("count tokens", w, address, body)
 	}
 	switch {
 	case f != nil && ctx.Err() != nil:
@@ -148,7 +148,7 @@ func (m *Model) ask(ctx context.Context, address string, body []byte, into any) 
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return errNoCount
 	default:
-		return m.refused(resp).err
+		return m.refused("count tokens", resp).err
 	}
 	data, err := readAll(resp.Body)
 	if err != nil {

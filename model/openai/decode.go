@@ -38,6 +38,8 @@ type message struct {
 	Details          json.RawMessage `json:"reasoning_details"`
 	ToolCalls        []toolCall      `json:"tool_calls"`
 	FunctionCall     *function       `json:"function_call"`
+	// Extra is what the provider adds to a message without calls and wants back, as with calls.
+	Extra json.RawMessage `json:"extra_content"`
 }
 
 type toolCall struct {
@@ -132,8 +134,8 @@ func (a *arguments) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Moonshot (cached_tokens) and of
-// proxies for other protocols (input_tokens, output_tokens).
+// usage counts tokens, under the names of OpenAI, DeepSeek (prompt_cache_hit_tokens), Mistral (num_cached_tokens), Moonshot
+// (cached_tokens) and of proxies for other protocols (input_tokens, output_tokens).
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -141,6 +143,7 @@ type usage struct {
 	Output     int `json:"output_tokens"`
 	CacheHit   int `json:"prompt_cache_hit_tokens"`
 	Cached     int `json:"cached_tokens"`
+	NumCached  int `json:"num_cached_tokens"`
 	Total      int `json:"total_tokens"`
 	Details    struct {
 		Cached  int `json:"cached_tokens"`
@@ -163,7 +166,7 @@ type usage struct {
 func (u *usage) tokens() memgpt.Usage {
 	out := memgpt.Usage{
 		Input:     max(u.Prompt, u.Input, 0),
-		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, 0),
+		Cached:    max(u.Details.Cached, u.InputDetails.Cached, u.CacheHit, u.Cached, u.NumCached, 0),
 		Written:   max(u.Details.Written, u.InputDetails.Written, 0),
 		Output:    max(u.Completion, u.Output, 0),
 		Reasoning: max(u.Completed.Reasoning, u.OutputDetails.Reasoning, 0),

@@ -52,7 +52,7 @@ func (e *encoder) bridge(list []memgpt.Message, i int) {
 }
 
 // reasoning sends reasoning back where the configuration or the provider names a field for it.
-func (e *encoder) reasoning(parts memgpt.Parts, calls bool) {
+func (e *encoder) reasoning(parts memgpt.Parts) {
 	field := e.cfg.backField()
 	switch {
 	case !e.sent.thoughts:
@@ -65,7 +65,7 @@ func (e *encoder) reasoning(parts memgpt.Parts, calls bool) {
 		if text := reasoningText(parts); text != "" {
 			e.field(field, text)
 		}
-	case e.sh.thoughtsBack && calls:
+	case e.sh.thoughtsBack:
 		e.field("reasoning_content", reasoningText(parts))
 	}
 }
@@ -96,25 +96,32 @@ func reasoningText(parts memgpt.Parts) string {
 	return ""
 }
 
-// carriedCalls is the form in which a Reasoning part carries what a provider adds to calls, by the id of the call.
-type carriedCalls struct {
-	Calls map[string]json.RawMessage `json:"call_extra"`
+// skipSignature stands for a signature that is not known: Gemini's own word for calls that another model made
+// (ai.google.dev/gemini-api/docs/thought-signatures).
+const skipSignature = `{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+
+// carriedExtras is the form in which a Reasoning part carries what a provider adds to calls, by the id of the call, and to
+// the message.
+type carriedExtras struct {
+	Calls   map[string]json.RawMessage `json:"call_extra,omitempty"`
+	Message json.RawMessage            `json:"message_extra,omitempty"`
 }
 
-// carried returns what a Reasoning part carries for the provider: its list of reasoning, or what it added to calls.
+// carried returns what a Reasoning part carries for the provider: its list of reasoning, or what it added to the message
+// and its calls.
 func (r *reply) carried() json.RawMessage {
 	var carried any
-	extras := map[string]json.RawMessage{}
+	extras := carriedExtras{Calls: map[string]json.RawMessage{}, Message: r.extra}
 	for _, c := range r.calls.list {
 		if c.extra != nil {
-			extras[c.id] = c.extra
+			extras.Calls[c.id] = c.extra
 		}
 	}
 	switch {
 	case r.details != nil:
 		carried = r.details
-	case len(extras) > 0:
-		carried = carriedCalls{Calls: extras}
+	case len(extras.Calls) > 0 || extras.Message != nil:
+		carried = extras
 	default:
 		return nil
 	}
@@ -125,22 +132,21 @@ func (r *reply) carried() json.RawMessage {
 	return data
 }
 
-// callExtras returns what goes back with the calls of a message, by id. A provider that adds something to calls wants it
-// at the first call of each message; a history that came from another model has none, and gets what the provider
-// publishes for that case.
-func (e *encoder) callExtras(parts memgpt.Parts) map[string]json.RawMessage {
-	none := e.cfg.profile().CallExtra
-	if none == "" {
-		return nil
+// extras returns what goes back with a message and its calls. A provider that adds something to calls wants it at the
+// first call of each message; a history that came from another model has none, and gets what the provider publishes for
+// that case.
+func (e *encoder) extras(parts memgpt.Parts) carriedExtras {
+	var extras carriedExtras
+	if !e.sh.extras {
+		return extras
 	}
-	extras := map[string]json.RawMessage{}
 	first := ""
 	for _, p := range parts {
 		switch p := p.(type) {
 		case memgpt.Reasoning:
-			var c carriedCalls
-			if p.Provider == providerName && json.Unmarshal(p.Data, &c) == nil && c.Calls != nil {
-				extras = c.Calls
+			var c carriedExtras
+			if p.Provider == providerName && !e.sh.plainExtras && json.Unmarshal(p.Data, &c) == nil {
+				extras = c
 			}
 		case memgpt.Call:
 			if first == "" {
@@ -148,10 +154,25 @@ func (e *encoder) callExtras(parts memgpt.Parts) map[string]json.RawMessage {
 			}
 		}
 	}
-	if extras[first] == nil {
-		extras[first] = json.RawMessage(none)
+	if e.sh.noMessageExtra {
+		extras.Message = nil
+	}
+	if e.sh.fillExtras && first != "" && extras.Calls[first] == nil {
+		calls := map[string]json.RawMessage{first: json.RawMessage(skipSignature)}
+		for id, extra := range extras.Calls {
+			calls[id] = extra
+		}
+		extras.Calls = calls
 	}
 	return extras
+}
+
+// extra writes what the provider added.
+func (e *encoder) extra(extra json.RawMessage) {
+	if extra != nil {
+		e.raw(`,"extra_content":`)
+		e.b = append(e.b, extra...)
+	}
 }
 
 // strictable reports whether a schema keeps the rules that providers have for strict functions: each object names all of

@@ -25,7 +25,7 @@ type dialect struct {
 	system       string   // role of the system's message
 	images       string   // "", "data" or "url"
 	reasons      string   // fields of an answer that holds the reasoning "because"
-	back         string   // "": reasoning is refused; "any", "calls": must go back with calls; "details": must go back unchanged
+	back         string   // "": reasoning is refused; "any"; "every": a field of every reply; "details": must go back unchanged
 	usage        string   // with 30 of 100 tokens cached
 	cached       string   // path to the 30
 	ids          *regexp.Regexp
@@ -53,7 +53,7 @@ var dialects = []dialect{
 		name: "openai", source: "platform.openai.com/docs/api-reference/chat/create; reasoning guide: developer role, max_tokens refused by reasoning models",
 		base: "http://api.openai.com/v1", model: "gpt-5-mini", address: "/v1/chat/completions", keyHeader: "Authorization", key: "Bearer secret-key",
 		fields: fieldsAnd("stream_options", "max_completion_tokens"), limit: "max_completion_tokens", choices: choicesAll, system: "developer", images: "url",
-		usage: cachedUsage, cached: "prompt_tokens_details.cached_tokens", forced: true, wantWindow: 400_000,
+		usage: cachedUsage, cached: "prompt_tokens_details.cached_tokens", forced: true, wantWindow: 272_000,
 	},
 	{
 		name: "azure", source: "learn.microsoft.com/azure/ai-services/openai/reference, version 2024-10-21: deployment in the path, api-version in the query, api-key header, max_completion_tokens unrecognised",
@@ -62,20 +62,20 @@ var dialects = []dialect{
 		usage: cachedUsage, cached: "prompt_tokens_details.cached_tokens", forced: true, wantWindow: 128_000,
 	},
 	{
-		name: "openrouter", source: "openrouter.ai/docs: reasoning tokens (reasoning_details go back unmodified with calls), X-Title",
+		name: "openrouter", source: "openrouter.ai/docs: reasoning tokens (reasoning_details go back unmodified with calls), X-Title; @openrouter/sdk 1.3.19: max_completion_tokens",
 		base: "http://openrouter.ai", model: "anthropic/claude-sonnet-4", address: "/api/v1/chat/completions", keyHeader: "Authorization", key: "Bearer secret-key",
-		limit: "max_tokens", choices: choicesAll, system: "system", images: "url",
+		limit: "max_completion_tokens", choices: choicesAll, system: "system", images: "url",
 		reasons: `"reasoning":"because","reasoning_details":[{"type":"reasoning.text","text":"because","signature":"s==","index":0}]`, back: "details",
 		usage: cachedUsage, cached: "prompt_tokens_details.cached_tokens",
 		window: "/api/v1/models", windowBody: `{"data":[{"id":"x"},{"id":"anthropic/claude-sonnet-4","context_length":1000000}]}`, wantWindow: 1_000_000,
 	},
 	{
-		name: "deepseek", source: "api-docs.deepseek.com: thinking mode (reasoning_content of messages with calls goes back, 400 else; no forced choice), create-chat-completion (usage)",
-		base: "http://api.deepseek.com", model: "deepseek-chat", address: "/v1/chat/completions", keyHeader: "Authorization", key: "Bearer secret-key",
-		fields: fieldsAnd("stream_options", "max_tokens"), limit: "max_tokens", choices: []string{"none", "auto"}, system: "system",
-		reasons: `"reasoning_content":"because"`, back: "calls",
+		name: "deepseek", source: "@ai-sdk/deepseek 2.0.69: V4 demands reasoning_content on every assistant's message, 400 else; no forced choice while it thinks; usage; images for its vision models",
+		base: "http://api.deepseek.com", model: "deepseek-v4-flash", address: "/v1/chat/completions", keyHeader: "Authorization", key: "Bearer secret-key",
+		fields: fieldsAnd("stream_options", "max_tokens"), limit: "max_tokens", choices: []string{"none", "auto"}, system: "system", images: "url",
+		reasons: `"reasoning_content":"because"`, back: "every",
 		usage:  `{"prompt_tokens":100,"completion_tokens":7,"prompt_cache_hit_tokens":30,"prompt_cache_miss_tokens":70}`,
-		cached: "prompt_cache_hit_tokens", wantWindow: 128_000,
+		cached: "prompt_cache_hit_tokens", wantWindow: 1_000_000,
 	},
 	{
 		name: "groq", source: "console.groq.com/docs/api-reference: max_completion_tokens (max_tokens is deprecated), required is enforced; x_groq in streams",
@@ -274,7 +274,7 @@ func (s *dialectServer) judgeReply(m map[string]any) string {
 			return "property '" + name + "' is unsupported"
 		}
 	}
-	if _, ok := m["reasoning_content"]; s.back == "calls" && len(calls) > 0 && !ok {
+	if _, ok := m["reasoning_content"]; s.back == "every" && !ok {
 		return "The `reasoning_content` in the thinking mode must be passed back to the API."
 	}
 	return ""

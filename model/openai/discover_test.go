@@ -175,3 +175,40 @@ func TestWindow(t *testing.T) {
 		t.Errorf("cancelled: %d, %v", n, err)
 	}
 }
+
+// TestKnownWindows looks up names as the providers list them (litellm 1.110.2, max_input_tokens of 2026-11-30): a row that
+// stands before its time would give one of them another's window.
+func TestKnownWindows(t *testing.T) {
+	for model, want := range map[string]int{
+		"gpt-5": 272_000, "gpt-5-mini-2025-08-07": 272_000, "gpt-5-codex": 272_000, "gpt-5.1": 272_000, "gpt-5.2-pro": 272_000, "gpt-5-chat-latest": 128_000,
+		"gpt-5.4": 922_000, "gpt-5.4-mini": 272_000, "gpt-5.4-nano-2026-03-17": 272_000, "gpt-5.4-pro": 922_000, "gpt-5.5-2026-04-23": 922_000,
+		"gpt-5.6-sol": 922_000, "gpt-5.6-cyber": 272_000, "gpt-6-astra": 922_000, "openai/gpt-6.1-terra": 922_000,
+		"gpt-4.1-nano": 1_047_576, "gpt-4o-mini": 128_000, "gpt-4-1106-preview": 128_000, "gpt-4-0613": 8_192, "gpt-3.5-turbo-0125": 16_385,
+		"o1-2024-12-17": 200_000, "o3-mini": 200_000, "o4-mini": 200_000,
+		"gemini-2.5-flash": 1_048_576, "gemini-2.5-computer-use-preview-10-2025": 128_000, "gemini-3.1-pro-preview": 1_048_576, "gemini-4-argon": 1_048_576, "gemini-omni-1.2-flash": 131_072,
+		"deepseek-v4-pro": 1_000_000, "deepseek-flash": 1_000_000, "deepseek-chat": 128_000,
+		"grok-4.20-reasoning": 1_000_000, "grok-4.3": 1_000_000, "grok-4.7": 500_000, "grok-4": 256_000, "grok-code-fast-1": 256_000,
+		"anthropic/claude-opus-5": 200_000, "llama-3": 0, "": 0,
+	} {
+		if got := knownWindow(model); got != want {
+			t.Errorf("%s: %d, want %d", model, got, want)
+		}
+	}
+}
+
+// TestTokenizers looks up names as tiktoken 0.14.0 has them in its table of models.
+func TestTokenizers(t *testing.T) {
+	for model, want := range map[string]string{
+		"gpt-5.4-mini": "o200k_base", "gpt-4.1": "o200k_base", "openai/gpt-4o-mini": "o200k_base", "chatgpt-4o-latest": "o200k_base", "o1-mini": "o200k_base", "o4-mini": "o200k_base",
+		"openai/gpt-oss-20b": "o200k_base", "ft:gpt-4o-2024-08-06:acme": "o200k_base", "gpt-4-0613": "cl100k_base", "gpt-3.5-turbo": "cl100k_base", "gpt-35-turbo": "cl100k_base", "ft:gpt-4-0613": "cl100k_base",
+		"gpt-6-sol": "", "qwen3": "", "": "",
+	} {
+		m, err := New(Config{BaseURL: "https://api.openai.com/v1", Model: model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Capabilities().Tokenizer; got != want {
+			t.Errorf("%s: %q, want %q", model, got, want)
+		}
+	}
+}

@@ -28,9 +28,17 @@ func down(format string, args ...any) *fault {
 
 func empty(text string) *fault { return &fault{err: memgpt.Errorf(memgpt.CodeModelEmpty, "%s", text)} }
 
+// callName names one of the two APIs in the words of errors.
+func callName(responses bool) string {
+	if responses {
+		return "responses"
+	}
+	return "chat completion"
+}
+
 // unreachable maps the failure of a call to which no answer came.
-func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
-	e, stale := wire.Unreachable(w, "chat completion at "+m.base.Host, "is the server running?", err, reused)
+func (m *Model) unreachable(call string, w *wire.Watch, err error, reused bool) *fault {
+	e, stale := wire.Unreachable(w, call+" at "+m.base.Host, "is the server running?", err, reused)
 	return &fault{err: e, stale: stale}
 }
 
@@ -38,7 +46,7 @@ func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
 const saidLimit = 64 << 10
 
 // refused maps an answer with a status that is not a success.
-func (m *Model) refused(resp *http.Response) *fault {
+func (m *Model) refused(call string, resp *http.Response) *fault {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, saidLimit))
 	said := memgpt.CleanText(string(body))
 	if m.cfg.APIKey != "" {
@@ -46,7 +54,7 @@ func (m *Model) refused(resp *http.Response) *fault {
 	}
 	w := readError([]byte(said))
 	e := w.judge(resp.StatusCode)
-	e.Text = "chat completion at " + m.base.Host + ": status " + strconv.Itoa(resp.StatusCode) + advice(e.Code, resp) + ": " + w.text
+	e.Text = call + " at " + m.base.Host + ": status " + strconv.Itoa(resp.StatusCode) + advice(e.Code, resp) + ": " + w.text
 	if e.Code == memgpt.CodeModelLimit || e.Code == memgpt.CodeModelDown {
 		e.RetryAfter = retryAfter(resp.Header, said, m.cfg.Now(), e.Code == memgpt.CodeModelLimit)
 	}
@@ -92,9 +100,9 @@ type errorFields struct {
 func readError(body []byte) wireError {
 	body = bytes.TrimSpace(body)
 	if bytes.HasPrefix(body, []byte("<")) {
-		return wireError{text: "a web page: " + pageTitle(string(body))}
+		return wireError{text: "a web page: " + pageTitle(memgpt.CleanText(string(body)))}
 	}
-	w := wireError{text: memgpt.CutText(string(body), 500)}
+	w := wireError{text: memgpt.CutText(memgpt.CleanText(string(body)), 500)}
 	w.read(body, 0)
 	if w.text == "" {
 		w.text = "no explanation"
@@ -157,15 +165,15 @@ func pageTitle(page string) string {
 }
 
 // pageFault is a page where an answer should be: with status 200 it comes from something else than a model's server.
-func pageFault(body io.Reader, host string) *fault {
+func pageFault(call string, body io.Reader, host string) *fault {
 	page, _ := io.ReadAll(io.LimitReader(body, 4<<10))
 	return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest,
-		"chat completion at %s: a web page came instead of an answer (%s): check the base URL, which mostly ends in /v1",
-		host, pageTitle(memgpt.CleanText(string(page))))}
+		"%s at %s: a web page came instead of an answer (%s): check the base URL, which mostly ends in /v1",
+		call, host, pageTitle(memgpt.CleanText(string(page))))}
 }
 
 // faultInStream maps an error that comes with status 200, as an event or as the body.
-func faultInStream(data []byte) *fault {
+func faultInStream(call string, data []byte) *fault {
 	w := readError(data)
 	status := w.status
 	switch {
@@ -178,7 +186,7 @@ func faultInStream(data []byte) *fault {
 		status = http.StatusInternalServerError
 	}
 	e := w.judge(status)
-	e.Text = "chat completion: the answer ended in an error: " + w.text
+	e.Text = call + ": the answer ended in an error: " + w.text
 	return &fault{err: e}
 }
 

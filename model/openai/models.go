@@ -17,22 +17,31 @@ import (
 	"memgpt/internal/wire"
 )
 
-// knownWindows are windows of well-known hosted models in tokens, by the beginning of their names; the first that fits
-// counts. Sources: the providers' own pages of models (OpenAI, Anthropic, Google, DeepSeek, xAI), as of autumn 2025;
-// where later models of a name differ, they are larger. Newer names than these are left to the user or the server.
+// knownWindows are what well-known hosted models take as a prompt, in tokens, by the beginning of their names; the first
+// that fits counts. Where a provider bounds the prompt apart from the window (OpenAI since GPT-5: 400,000 less 128,000 for
+// the reply, 1,050,000 less 128,000), it is that bound, since a prompt over it is refused however short the reply is to be.
+// Checked 2026-11-30 against the list of models in litellm 1.110.2 (max_input_tokens, max_output_tokens; its sources are
+// the providers' pages; the smaller figure where OpenAI's and Azure's differ) and the names in openai 3.57.0; rows that it
+// has not are older models, and smaller than what follows them. Newer names than these are left to the user or the server.
 var knownWindows = []struct {
 	prefix string
 	tokens int
 }{
-	{"gpt-5-chat", 128_000}, {"gpt-5.1-chat", 128_000}, {"gpt-5.2-chat", 128_000}, {"gpt-5.3-chat", 128_000},
-	{"gpt-5.3-codex-spark", 128_000}, {"gpt-5", 400_000},
-	{"gpt-4.1", 1_047_576}, {"gpt-4o", 128_000}, {"chatgpt-4o", 128_000}, {"gpt-4-turbo", 128_000},
+	{"gpt-6", 922_000}, {"gpt-5.6-cyber", 272_000}, {"gpt-5.6", 922_000}, {"gpt-5.5", 922_000},
+	{"gpt-5.4-mini", 272_000}, {"gpt-5.4-nano", 272_000}, {"gpt-5.4", 922_000},
+	{"gpt-5-chat", 128_000}, {"gpt-5.1-chat", 111_616}, {"gpt-5.2-chat", 111_616}, {"gpt-5.3-chat", 111_616},
+	{"gpt-5.3-codex-spark", 128_000}, {"gpt-5-pro", 128_000}, {"gpt-5", 272_000},
+	{"gpt-4.1", 1_047_576}, {"gpt-4o", 128_000}, {"chatgpt-4o", 128_000}, {"gpt-4-turbo", 128_000}, {"gpt-4-1106", 128_000}, {"gpt-4-0125", 128_000},
 	{"gpt-4-32k", 32_768}, {"gpt-4", 8_192}, {"gpt-3.5-turbo", 16_385},
 	{"o1-mini", 128_000}, {"o1-preview", 128_000}, {"o1", 200_000}, {"o3", 200_000}, {"o4-mini", 200_000},
-	{"claude-", 200_000},
-	{"gemini-2", 1_048_576},
+	{"claude-", 200_000}, // the smallest; package anthropic knows them one by one
+	{"gemini-2.5-computer-use", 128_000}, {"gemini-omni", 131_072}, {"gemini-robotics", 131_072},
+	{"gemini-2", 1_048_576}, {"gemini-3", 1_048_576}, {"gemini-4", 1_048_576},
+	{"gemini-flash", 1_048_576}, {"gemini-pro", 1_048_576},
 	{"deepseek-chat", 128_000}, {"deepseek-reasoner", 128_000},
-	{"grok-3", 131_072}, {"grok-4", 256_000},
+	{"deepseek-v4", 1_000_000}, {"deepseek-flash", 1_000_000},
+	{"grok-4.20", 1_000_000}, {"grok-4.3", 1_000_000}, {"grok-4.5", 500_000}, {"grok-4.6", 500_000}, {"grok-4.7", 500_000},
+	{"grok-3", 131_072}, {"grok-4", 256_000}, {"grok-code", 256_000}, {"grok-build", 256_000},
 }
 
 // ollamaWindow is the context that Ollama gives a model on a machine with little graphics memory, if nobody sets another
@@ -50,16 +59,17 @@ func knownWindow(model string) int {
 	return 0
 }
 
-// tokenizerOf names the tokenizer of OpenAI's models (tiktoken's table of models).
+// tokenizerOf names the tokenizer of OpenAI's models (the table of models in tiktoken 0.14.0, seen 2026-11-30; it names
+// none for GPT-6). The open models' o200k_harmony is o200k_base with more marks.
 func tokenizerOf(model string) string {
 	name := strings.ToLower(model)
-	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, prefix := range []string{"gpt-5", "gpt-4.1", "gpt-4o", "chatgpt-4o", "o1", "o3", "o4"} {
+	name = strings.TrimPrefix(name[strings.LastIndexByte(name, '/')+1:], "ft:")
+	for _, prefix := range []string{"gpt-5", "gpt-4.5", "gpt-4.1", "gpt-4o", "gpt-oss", "chatgpt-4o", "o1", "o3", "o4-mini"} {
 		if strings.HasPrefix(name, prefix) {
 			return "o200k_base"
 		}
 	}
-	if strings.HasPrefix(name, "gpt-4") || strings.HasPrefix(name, "gpt-3.5") {
+	if strings.HasPrefix(name, "gpt-4") || strings.HasPrefix(name, "gpt-3.5") || strings.HasPrefix(name, "gpt-35-turbo") {
 		return "cl100k_base"
 	}
 	return ""

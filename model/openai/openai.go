@@ -194,7 +194,7 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 		case f == nil:
 			return resp, nil
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("chat completion: %w", ctx.Err())
+			return nil, fmt.Errorf("%s: %w", callName(sh.responses), ctx.Err())
 		case f.stale && !revived:
 			revived = true
 		case form < maxForms && m.learn(name, sh, sh.sent(&m.cfg, req), f):
@@ -246,13 +246,13 @@ func (m *Model) call(ctx context.Context, req *memgpt.Request, name string, sh s
 		body = encode(req, name, &m.cfg, sh)
 	}
 	req.Release()
-	resp, f := m.send(w, m.address(name, path), body)
+	resp, f := m.send(callName(sh.responses), w, m.address(name, path), body)
 	if f != nil {
 		return nil, f
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, m.refused(resp)
+		return nil, m.refused(callName(sh.responses), resp)
 	}
 	r := newReply(stream, m.cfg.NewID, name, req.MaxTokens)
 	r.costs = m.cfg.profile().TellsCost
@@ -268,7 +268,7 @@ func (m *Model) address(model, name string) string {
 }
 
 // send posts a body, which is not kept once it is sent.
-func (m *Model) send(w *wire.Watch, address string, body []byte) (*http.Response, *fault) {
+func (m *Model) send(call string, w *wire.Watch, address string, body []byte) (*http.Response, *fault) {
 	ctx, reused := wire.Traced(w.Context())
 	hreq, err := http.NewRequestWithContext(ctx, http.MethodPost, address, wire.NewBody(body))
 	if err != nil {
@@ -280,7 +280,7 @@ func (m *Model) send(w *wire.Watch, address string, body []byte) (*http.Response
 	authorize(hreq, m.cfg.profile(), m.cfg.APIKey, m.cfg.Headers)
 	resp, err := m.client.Do(hreq)
 	if err != nil {
-		return nil, m.unreachable(w, err, reused.Load())
+		return nil, m.unreachable(call, w, err, reused.Load())
 	}
 	return resp, nil
 }

@@ -14,7 +14,7 @@ import (
 type Profile struct {
 	Name   string   // as Config.Provider names it
 	Hosts  []string // ends of the host names by which it is recognised; ":8000" is that port on a machine near by
-	Source string   // where the rules are published; written down in 2026-11, in part from memory: check there before relying on one
+	Source string   // where the rules were checked; the table of profiles has the date
 
 	Base        string            // path of the API where a base URL names the host alone; "{model}" stands for the model
 	Deployments string            // query of addresses that name a deployment in their path
@@ -39,7 +39,7 @@ type Profile struct {
 
 	Reasoning     string        // place of a reply's reasoning: a field, or "<think>" in the text; the reader knows all places
 	ReasoningBack ReasoningBack // whether reasoning goes back
-	CallExtra     string        // JSON for the first call of a message where the provider's own addition to it is not known
+	Signed        bool          // the first call of a message carries the provider's signature (extra_content)
 
 	ShortIDs        bool // ids of calls are 9 letters and digits
 	Alternate       bool // no two messages of users in a row
@@ -63,9 +63,9 @@ type ReasoningBack string
 
 // Ways of sending reasoning back. The zero value keeps it.
 const (
-	ReasoningKept      ReasoningBack = ""
-	ReasoningAlways    ReasoningBack = "always"     // with each message that has some
-	ReasoningWithCalls ReasoningBack = "with calls" // with each message that has calls, as "" where it has none
+	ReasoningKept   ReasoningBack = ""
+	ReasoningAlways ReasoningBack = "always" // with each message that has some
+	ReasoningEvery  ReasoningBack = "every"  // with each message of the assistant, as "" where it has none
 )
 
 // WindowWay is a place where a server tells the size of the window.
@@ -179,9 +179,11 @@ func (p *Profile) firstShape(cfg *Config, model string) shape {
 		sees:             p.Images != ImagesNone && beginsWithAny(model, p.Sees),
 		imageData:        p.Images == ImagesData,
 		strict:           p.Strict,
-		thoughtsBack:     cfg.ReasoningField == "" && p.ReasoningBack == ReasoningWithCalls,
+		thoughtsBack:     cfg.ReasoningField == "" && p.ReasoningBack == ReasoningEvery,
 		responses:        cfg.API == APIResponses || cfg.API == "" && beginsWithAny(model, p.Responses),
 		chatOnly:         cfg.API == APIChat,
+		extras:           p.Signed || p.Name == "", // a server that is not known gets back what it sent
+		fillExtras:       p.Signed,
 	}
 }
 

@@ -24,6 +24,7 @@ type reply struct {
 	think                thinker
 	text, thinking       strings.Builder
 	details              []json.RawMessage // as OpenRouter gives reasoning
+	extra                json.RawMessage   // the provider's own addition to the message
 	calls                calls
 	items                *responseItems // of a Responses API's answer; nil for chat
 	usage                memgpt.Usage
@@ -37,6 +38,9 @@ func newReply(emit func(memgpt.Delta), newID func() string, model string, maxTok
 	return &reply{emit: emit, newID: newID, model: model, max: maxTokens}
 }
 
+// call names the API in the words of errors.
+func (r *reply) call() string { return callName(r.items != nil) }
+
 // read reads an answer of any kind.
 func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Response, *fault) {
 	body := bufio.NewReaderSize(&wire.Watched{ReadCloser: resp.Body, Watch: w}, wire.BufferSize)
@@ -48,13 +52,13 @@ func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Resp
 	case err != nil:
 		f = r.ended(err)
 	case c == '<':
-		f = pageFault(body, m.base.Host)
+		f = pageFault(r.call(), body, m.base.Host)
 	case !stream && (c == '{' || c == '['):
 		f = r.readWhole(w, body)
 	case stream || strings.IndexByte("deri:", c) >= 0: // data, event, retry, id, a comment
 		f = r.readEvents(w, body)
 	default:
-		f = down("chat completion: the answer is neither JSON nor a stream of events")
+		f = down("%s: the answer is neither JSON nor a stream of events", r.call())
 	}
 	if f != nil {
 		return r.failed(m, w, f)
@@ -66,7 +70,7 @@ func (m *Model) read(w *wire.Watch, resp *http.Response, r *reply) (*memgpt.Resp
 func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fault) {
 	f.err.Started = f.err.Started || r.started
 	if f.err.Code == memgpt.CodeModelDown && w.Ended() {
-		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: "chat completion at " + m.base.Host + ": " + w.Limit(), Started: r.started}}
+		f = &fault{err: &memgpt.Error{Code: memgpt.CodeModelTimeout, Text: r.call() + " at " + m.base.Host + ": " + w.Limit(), Started: r.started}}
 	}
 	if f.err.Code != memgpt.CodeModelEmpty {
 		return nil, f
@@ -84,7 +88,7 @@ func (r *reply) readWhole(w *wire.Watch, body io.Reader) *fault {
 	r.whole = true
 	f, err := r.take("", data)
 	if err != nil {
-		return down("chat completion: the answer is not whole JSON: %w", err)
+		return down("%s: the answer is not whole JSON: %w", r.call(), err)
 	}
 	if f != nil {
 		return f
@@ -110,7 +114,7 @@ func (r *reply) readEvents(w *wire.Watch, body *bufio.Reader) *fault {
 		case err != nil && ev.end != nil:
 			return r.ended(io.ErrUnexpectedEOF)
 		case err != nil:
-			return down("chat completion: a piece of the stream is not JSON: %w", err)
+			return down("%s: a piece of the stream is not JSON: %w", r.call(), err)
 		}
 	}
 	w.Linger(wire.DrainTimeout)
@@ -133,7 +137,7 @@ func (r *reply) takeAll(kind string, data []byte) (*fault, error) {
 		var one json.RawMessage
 		if err := dec.Decode(&one); err != nil {
 			if kind == "error" {
-				return faultInStream(data), nil
+				return faultInStream(r.call(), data), nil
 			}
 			return nil, err
 		}
@@ -155,7 +159,7 @@ func (r *reply) take(kind string, data []byte) (*fault, error) {
 		return nil, err
 	}
 	if kind == "error" || c.Object == "error" || set(c.Error) || bytes.HasPrefix(data, []byte("[")) {
-		return faultInStream(data), nil
+		return faultInStream(r.call(), data), nil
 	}
 	if c.Model != "" {
 		r.model = string(c.Model)
@@ -168,12 +172,12 @@ func (r *reply) take(kind string, data []byte) (*fault, error) {
 		}
 	}
 	if c.Choices == nil && r.whole && c.Usage == nil {
-		return down("chat completion: the answer has no choices: %s", memgpt.CutText(clean(data), 200)), nil
+		return down("%s: the answer has no choices: %s", r.call(), memgpt.CutText(clean(data), 200)), nil
 	}
 	r.pieces++
 	for i := range c.Choices {
 		if set(c.Choices[i].Error) {
-			return faultInStream(c.Choices[i].Error), nil
+			return faultInStream(r.call(), c.Choices[i].Error), nil
 		}
 		if c.Choices[i].Index == 0 {
 			r.choose(&c.Choices[i])
@@ -211,6 +215,9 @@ func (r *reply) message(m *message, own bool) {
 			r.details = append(r.details, list...)
 		}
 	}
+	if set(m.Extra) {
+		r.extra = bytes.Clone(m.Extra)
+	}
 	if m.FunctionCall != nil && len(m.ToolCalls) == 0 {
 		m.ToolCalls = []toolCall{{Index: new(int), Function: *m.FunctionCall}}
 	}
@@ -242,15 +249,15 @@ func (r *reply) ended(err error) *fault {
 	case errors.Is(err, errLong):
 		return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "read the answer: %w", err)}
 	case strings.EqualFold(r.finish, "error"):
-		return down("chat completion: the provider ended the answer with an error")
+		return down("%s: the provider ended the answer with an error", r.call())
 	case r.finish != "" || r.done || r.whole && err == io.EOF:
 		return r.flush()
 	case err == io.EOF && r.pieces == 0:
-		return empty("chat completion: an answer without a body")
+		return empty(r.call() + ": an answer without a body")
 	case err == io.EOF:
-		return down("chat completion: the answer broke off without an end")
+		return down("%s: the answer broke off without an end", r.call())
 	}
-	return down("chat completion: the answer broke off: %w", err)
+	return down("%s: the answer broke off: %w", r.call(), err)
 }
 
 // flush passes on what was held back. An answer without content is a fault, unless the provider says why it has none.
@@ -268,7 +275,7 @@ func (r *reply) flush() *fault {
 	if f := finishOf(r.finish); f == memgpt.FinishLength || f == memgpt.FinishFilter {
 		return nil
 	}
-	return empty("chat completion: an answer without content")
+	return empty(r.call() + ": an answer without content")
 }
 
 // response makes the response of a whole answer.

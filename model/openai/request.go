@@ -180,9 +180,11 @@ func (e *encoder) message(role memgpt.Role, parts memgpt.Parts) {
 		e.content(textOf(parts), calls > 0 && role == memgpt.RoleAssistant)
 	}
 	if role == memgpt.RoleAssistant {
-		e.reasoning(parts, calls > 0)
+		e.reasoning(parts)
+		extras := e.extras(parts)
+		e.extra(extras.Message)
 		if calls > 0 {
-			e.calls(parts)
+			e.calls(parts, extras.Calls)
 		}
 	}
 	e.raw(`},`)
@@ -268,10 +270,9 @@ func (e *encoder) image(img memgpt.Image) {
 	e.raw(`"`)
 }
 
-func (e *encoder) calls(parts memgpt.Parts) {
+func (e *encoder) calls(parts memgpt.Parts, extras map[string]json.RawMessage) {
 	e.raw(`,"tool_calls":[`)
 	e.ids.begin()
-	extras := e.callExtras(parts)
 	for _, p := range parts {
 		c, ok := p.(memgpt.Call)
 		if !ok {
@@ -284,10 +285,7 @@ func (e *encoder) calls(parts memgpt.Parts) {
 		e.raw(`,"arguments":`)
 		e.arguments(c.Arguments)
 		e.raw(`}`)
-		if extra := extras[c.ID]; extra != nil {
-			e.raw(`,"extra_content":`)
-			e.b = append(e.b, extra...)
-		}
+		e.extra(extras[c.ID])
 		e.raw(`},`)
 	}
 	e.b = append(trimComma(e.b), ']')

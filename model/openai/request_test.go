@@ -204,15 +204,21 @@ func TestSchemaRefused(t *testing.T) {
 		"Unrecognized request argument supplied: response_format",
 		"'response_format' of type 'json_schema' is not supported with this model.",
 		"This response_format type is unavailable now: stream and max_tokens are not allowed with json_schema",
+		"Invalid schema for text.format 'reply': max_output_tokens",
 	} {
 		h := refusing(nil, 400, oai(refusal), nil)
-		m := serve(t, h, Config{Schema: true})
+		cfg := Config{Schema: true}
+		if strings.Contains(refusal, "text.format") {
+			cfg.API = APIResponses
+		}
+		m := serve(t, h, cfg)
+		before := m.shape("")
 		req := modeltest.Request("hi")
 		req.Schema = jsonRaw(`{"type":"object"}`)
 		if _, err := m.Generate(t.Context(), req, nil); memgpt.CodeOf(err) != memgpt.CodeModelRequest || h.posts.Load() != 1 {
 			t.Errorf("%s: %v after %d requests", refusal, err, h.posts.Load())
 		}
-		if m.shape("") != (shape{}) {
+		if m.shape("") != before {
 			t.Errorf("%s: taken for a wish of the server: %+v", refusal, m.shape(""))
 		}
 	}

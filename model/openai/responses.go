@@ -23,6 +23,10 @@ func encodeResponses(req *memgpt.Request, model string, cfg *Config, sh shape) [
 	if e.sent.maxTokens {
 		e.raw(`,"max_output_tokens":` + strconv.Itoa(max(req.MaxTokens, minOutput)))
 	}
+	extra := cfg.Extra
+	if len(req.Schema) > 0 {
+		extra = withFormat(extra, req.Schema)
+	}
 	if cfg.Extra["store"] == nil {
 		e.raw(`,"store":false`)
 	}
@@ -32,14 +36,30 @@ func encodeResponses(req *memgpt.Request, model string, cfg *Config, sh shape) [
 	if e.sent.stream {
 		e.raw(`,"stream":true`)
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Extra)) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		e.raw(`,`)
 		e.str(name)
 		e.raw(`:`)
-		e.b = append(e.b, cfg.Extra[name]...)
+		e.b = append(e.b, extra[name]...)
 	}
 	e.raw(`}`)
 	return e.b
+}
+
+// withFormat returns further fields with the wish for a reply that fits a JSON schema, as schema has it in a chat (openai
+// 3.57.0, ResponseTextConfig). It stands in the field "text", of which the configuration may set another part.
+func withFormat(extra map[string]json.RawMessage, schema json.RawMessage) map[string]json.RawMessage {
+	text := map[string]json.RawMessage{}
+	_ = json.Unmarshal(extra["text"], &text)
+	text["format"] = slices.Concat([]byte(`{"type":"json_schema","name":"reply","strict":false,"schema":`), schema, []byte(`}`))
+	all := maps.Clone(extra)
+	if all == nil {
+		all = map[string]json.RawMessage{}
+	}
+	if raw, err := json.Marshal(text); err == nil {
+		all["text"] = raw
+	}
+	return all
 }
 
 // responsesInput writes the fields that make up the prompt.

@@ -99,7 +99,7 @@ func (ri *responseItems) take(r *reply, kind string, data []byte) (*fault, error
 	case ev.Object == "response" || r.whole && ev.Type != "error" && !set(ev.Error):
 		return ri.end(r, data)
 	case ev.Type == "error" || ev.Type == "" && set(ev.Error):
-		return faultInStream(data), nil
+		return faultInStream(r.call(), data), nil
 	}
 	r.pieces++
 	switch ev.Type {
@@ -291,12 +291,12 @@ func (ri *responseItems) end(r *reply, data []byte) (*fault, error) {
 	}
 	if whole.Status == "failed" || whole.Status == "cancelled" || set(whole.Error) {
 		if !set(whole.Error) {
-			return down("responses: the answer was %s without an explanation", whole.Status), nil
+			return down("%s: the answer was %s without an explanation", r.call(), whole.Status), nil
 		}
-		return faultInStream(whole.Error), nil
+		return faultInStream(r.call(), whole.Error), nil
 	}
 	if r.whole && whole.Output == nil {
-		return down("responses: the answer has no output: %s", memgpt.CutText(clean(data), 200)), nil
+		return down("%s: the answer has no output: %s", r.call(), memgpt.CutText(clean(data), 200)), nil
 	}
 	for i, raw := range whole.Output {
 		if err := ri.close(r, ri.keyOf(i, raw), raw); err != nil {

@@ -294,6 +294,45 @@ func TestResponsesBody(t *testing.T) {
 	}
 }
 
+// TestResponsesSchema holds a reply to a schema as the API has it, beside what the user sets of the same field.
+func TestResponsesSchema(t *testing.T) {
+	req := ask("hi")
+	req.Schema = jsonRaw(`{"type":"object","properties":{"a":{"type":"string"}}}`)
+	got := string(encodeResponses(req, "m", &Config{}, shape{responses: true}))
+	if want := `"text":{"format":{"type":"json_schema","name":"reply","strict":false,"schema":{"type":"object","properties":{"a":{"type":"string"}}}}}`; strings.Count(got, want) != 1 || strings.Contains(got, "response_format") || !json.Valid([]byte(got)) {
+		t.Errorf("body %s", got)
+	}
+	own := &Config{Extra: map[string]json.RawMessage{"text": jsonRaw(`{"verbosity":"low"}`)}}
+	if got := string(encodeResponses(req, "m", own, shape{responses: true})); strings.Count(got, `"text":`) != 1 || !strings.Contains(got, `"verbosity":"low"`) || !strings.Contains(got, `"name":"reply"`) || !json.Valid([]byte(got)) {
+		t.Errorf("body %s", got)
+	}
+}
+
+// TestErrorsNameTheAPI: what a person reads names the API that was asked.
+func TestErrorsNameTheAPI(t *testing.T) {
+	for api, name := range map[string]string{APIChat: "chat completion", APIResponses: "responses"} {
+		for kind, h := range map[string]http.HandlerFunc{
+			"refusal": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+			"page":    func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+			"nothing": func(http.ResponseWriter, *http.Request) {},
+			"words":   func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "so") },
+			"error": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"error":{"message":"oops"}}`)
+			},
+			"half a stream": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: {\"type\":\"response.created\"}\n\n")
+			},
+		} {
+			m := serve(t, h, Config{API: api})
+			if _, err := m.Generate(t.Context(), ask("hi"), nil); err == nil || !strings.HasPrefix(err.Error(), name) {
+				t.Errorf("%s, %s: %v", api, kind, err)
+			}
+		}
+	}
+}
+
 // TestResponsesRoundTrip carries reasoning through the log's JSON and back, unchanged and in its place.
 func TestResponsesRoundTrip(t *testing.T) {
 	for _, plain := range []bool{false, true} {

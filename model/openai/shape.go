@@ -28,10 +28,14 @@ type shape struct {
 	noImages         bool // images are named in words
 	strict           bool // marks functions whose schema allows it as strict
 	noThoughts       bool // reasoning does not go back
-	thoughtsBack     bool // reasoning goes back with each message that has calls (DeepSeek)
+	thoughtsBack     bool // reasoning goes back with each message of the assistant (DeepSeek)
 	responses        bool // speaks the Responses API
 	chatOnly         bool // must not change to it
 	noEncrypted      bool // does not ask for encrypted reasoning
+	extras           bool // what the provider added to messages and calls goes back (Gemini's signatures)
+	fillExtras       bool // the first call of a message gets one where none is known
+	plainExtras      bool // those of earlier replies stay away: another account made them
+	noMessageExtra   bool // that of a message stays away
 }
 
 // sentFields are the optional fields of a request.
@@ -74,7 +78,7 @@ func (s shape) after(sent sentFields, f *fault) (shape, bool) {
 		return s, s != was
 	}
 	switch {
-	case sent.schema && (has("response_format") || has("json_schema")): // the caller asked for it and has to know
+	case sent.schema && (has("response_format") || has("json_schema") || has("text.format")): // the caller asked for it and has to know
 	case has("alternat") && has("role"):
 		s.merge = true
 	case sent.maxTokens && !s.otherTokens && !s.completionTokens && has("max_completion_tokens") && has("max_tokens") && formal:
@@ -103,10 +107,28 @@ var (
 	wrongSeal  = regexp.MustCompile(`encrypted.content|reasoning' was provided|reasoning item`)
 )
 
+// afterSignature learns of Gemini's signatures, behind a gateway too. A signature is good only where it was made.
+func (s *shape) afterSignature(has func(string) bool, formal bool) bool {
+	switch {
+	case has("thought_signature") && has("missing"):
+		s.extras, s.fillExtras = true, true
+	case has("thought signature") && (has("corrupted") || has("invalid")):
+		s.plainExtras, s.noMessageExtra = true, true
+	case formal && s.extras && has("extra_content") && !s.noMessageExtra:
+		s.noMessageExtra = true
+	case formal && s.extras && has("extra_content"):
+		s.extras = false
+	default:
+		return false
+	}
+	return true
+}
+
 // afterDialect learns of a dialect that one provider or template has. It reports whether the refusal was about one,
 // which decides it even where there is nothing left to change.
 func (s *shape) afterDialect(sent sentFields, has func(string) bool, formal bool, text string) bool {
 	switch {
+	case s.afterSignature(has, formal):
 	case has("after role 'tool'") && has("'user'"):
 		s.bridge = true
 	case has("tool call id") && has("length of 9"):

@@ -207,6 +207,9 @@ func TestUsage(t *testing.T) {
 		{`{"prompt_tokens":10,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":7},"completion_tokens_details":{"reasoning_tokens":2}}`, memgpt.Usage{Input: 10, Cached: 7, Output: 3, Reasoning: 2, Calls: 1}},
 		{`{"prompt_tokens":10,"completion_tokens":3,"prompt_cache_hit_tokens":6,"prompt_cache_miss_tokens":4}`, memgpt.Usage{Input: 10, Cached: 6, Output: 3, Calls: 1}},
 		{`{"input_tokens":10,"output_tokens":3,"cached_tokens":5}`, memgpt.Usage{Input: 10, Cached: 5, Output: 3, Calls: 1}},
+		{`{"prompt_tokens":10,"completion_tokens":3,"num_cached_tokens":4,"total_tokens":13}`, memgpt.Usage{Input: 10, Cached: 4, Output: 3, Calls: 1}},
+		{`{"prompt_tokens":10,"completion_tokens":3,"total_tokens":18,"completion_tokens_details":{"reasoning_tokens":5}}`, memgpt.Usage{Input: 10, Output: 8, Reasoning: 5, Calls: 1}},
+		{`{"prompt_tokens":10,"completion_tokens":8,"total_tokens":18,"completion_tokens_details":{"reasoning_tokens":5}}`, memgpt.Usage{Input: 10, Output: 8, Reasoning: 5, Calls: 1}},
 		{`{"prompt_tokens":-1,"prompt_tokens_details":null}`, memgpt.Usage{Calls: 1}},
 		{`null`, memgpt.Usage{Calls: 1}},
 	} {
@@ -300,6 +303,7 @@ func FuzzAnswer(f *testing.F) {
 			f.Add([]byte(a.body), strings.Contains(contentType(a.body), "stream"))
 		}
 	}
+	f.Add([]byte("data:[{\"error\":{\"x\":\"\x8d\"}}]"), true)
 	m, err := New(Config{BaseURL: "http://x", NewID: ids()})
 	if err != nil {
 		f.Fatal(err)

@@ -158,16 +158,14 @@ func joinHalves(b []byte) []byte {
 
 func half(b []byte) rune { return rune(b[0]&0x0F)<<12 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F) }
 
-// Marks of thinking at the head of a reply's text, where a server does not take it out.
-const (
-	thinkOpen  = "<think>"
-	thinkClose = "</think>"
-)
+// thinkMarks are the marks of thinking at the head of a reply's text, where a server does not take it out.
+var thinkMarks = [...]struct{ open, close string }{{"<think>", "</think>"}, {"<thought>", "</thought>"}}
 
 // thinker takes the thinking out of the head of a text that comes in pieces.
 type thinker struct {
 	state thinkState
 	hold  string
+	close string // the mark of the end that is awaited
 }
 
 type thinkState int
@@ -203,13 +201,15 @@ func (t *thinker) push(s string) (thinking, text string) {
 // start looks for the first mark and returns what is left. A piece that does not decide it is held for the next.
 func (t *thinker) start(s string) string {
 	head := strings.TrimLeft(s, " \t\r\n")
-	switch {
-	case strings.HasPrefix(head, thinkOpen):
-		t.state = thinkInside
-		return head[len(thinkOpen):]
-	case strings.HasPrefix(thinkOpen, head):
-		t.hold = s
-		return ""
+	for _, mark := range thinkMarks {
+		switch {
+		case strings.HasPrefix(head, mark.open):
+			t.state, t.close = thinkInside, mark.close
+			return head[len(mark.open):]
+		case strings.HasPrefix(mark.open, head):
+			t.hold = s
+			return ""
+		}
 	}
 	t.state = thinkOut
 	return s
@@ -217,13 +217,13 @@ func (t *thinker) start(s string) string {
 
 // inside returns thinking up to the end mark and what follows it.
 func (t *thinker) inside(s string) (thinking, rest string) {
-	if before, after, ok := strings.Cut(s, thinkClose); ok {
+	if before, after, ok := strings.Cut(s, t.close); ok {
 		t.state = thinkAfter
 		return before, after
 	}
 	n := len(s)
-	for k := min(len(thinkClose)-1, n); k > 0; k-- {
-		if strings.HasSuffix(s, thinkClose[:k]) {
+	for k := min(len(t.close)-1, n); k > 0; k-- {
+		if strings.HasSuffix(s, t.close[:k]) {
 			n -= k
 			break
 		}

@@ -46,6 +46,7 @@ func FuzzPieces(f *testing.F) {
 	f.Add([]byte("a你🍷\xff\xed\xa0\xbc"), uint(3))
 	f.Add([]byte("\xed\xa0\xbc\xed\xbd\xb7!\x00"), uint(1))
 	f.Add([]byte(" <think>hm</think>\n\nyes</think>"), uint(2))
+	f.Add([]byte("<thought>hm</think></thought>yes"), uint(3))
 	f.Fuzz(func(t *testing.T, s []byte, size uint) {
 		n := int(size%7) + 1
 		var j joiner

@@ -1,5 +1,5 @@
 // Package script is a model for tests that answers what it is told to: a list of replies, or a function of the request.
-// [Model] is the model itself, [Server] the same behind the Chat Completions protocol. Both record what they were asked.
+// [Model] is the model itself, [Server] the same behind the wire protocols of providers. Both record what they were asked.
 //
 // It owns no rules of conversation (that is model/offline) and is no client of any protocol.
 package script

@@ -28,7 +28,7 @@ type ServerConfig struct {
 	Style  Style    // whose manners it has
 	Key    string   // refuse requests without this key (401); "" takes all
 	Window int      // refuse requests over so many tokens (400); 0 takes all
-	Strict bool     // refuse fields that are not of the first Chat Completions (400)
+	Strict bool     // refuse fields that are not of the first Chat Completions (400); it is for chats alone
 	Refuse []string // names of fields to refuse (400)
 	Plain  bool     // answer in one piece of JSON also when a stream is asked for
 	// Count is the number of tokens of a request's body. Nil: one a byte.
@@ -39,9 +39,11 @@ type ServerConfig struct {
 	Keepalive bool
 }
 
-// Server is an http.Handler that speaks Chat Completions from a script: POST …/chat/completions, GET …/models and
-// GET /health. It records the bodies that it is sent, with CountOnly their number alone. While a reply is held it keeps
-// nothing of the request, so that many thousands can wait at once.
+// Server is an http.Handler that speaks from a script in four protocols, each at its own path: Chat Completions
+// (POST …/chat/completions), the Responses API (…/responses), Anthropic's Messages API (…/messages) and Ollama's own
+// (/api/chat, with /api/show and /api/version). GET …/models and GET /health answer too. It records the bodies that it is
+// sent, with CountOnly their number alone. While a reply is held it keeps nothing of the request, so that many thousands
+// can wait at once.
 type Server struct {
 	Model *Model // the script, for its counts and the requests as they were read
 	cfg   ServerConfig
@@ -88,11 +90,42 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.models(w)
 	case r.Method == http.MethodGet && r.URL.Path == "/health":
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/chat/completions"):
-		s.chat(w, r)
+	case r.URL.Path == "/api/version":
+		writeJSON(w, http.StatusOK, map[string]string{"version": "0.34.0"})
+	case r.URL.Path == "/api/show":
+		s.show(w)
+	case r.Method == http.MethodPost && protocolAt(r.URL.Path) != nil:
+		s.chat(w, r, protocolAt(r.URL.Path))
 	default:
 		writeJSON(w, http.StatusNotFound, errorBody("not_found_error", "File Not Found", nil))
 	}
+}
+
+// protocol is how requests, replies and refusals look in one of the protocols.
+type protocol struct {
+	path    string // end of the path
+	read    func(body []byte) (head, *memgpt.Request, error)
+	whole   func(s *Server, h head, r Reply) any
+	stream  func(s *Server, w *writer, h head, r Reply) // pieces: r.pieces tells where a broken reply ends
+	kind    string                                      // content type of a stream
+	failure func(status int, kind, text string, more map[string]any) *Wire
+	empty   string // body of an answer without a reply
+}
+
+// protocolAt returns the protocol of a path; nil is none.
+func protocolAt(path string) *protocol {
+	for _, p := range []*protocol{&chatProtocol, &responsesProtocol, &messagesProtocol, &ollamaProtocol} {
+		if strings.HasSuffix(path, p.path) {
+			return p
+		}
+	}
+	return nil
+}
+
+// show tells of the model as Ollama does.
+func (s *Server) show(w http.ResponseWriter) {
+	writeJSON(w, http.StatusOK, map[string]any{"capabilities": []string{"completion", "tools", "thinking", "vision"},
+		"model_info": map[string]any{"general.architecture": "script", "script.context_length": s.cfg.Window}})
 }
 
 func (s *Server) models(w http.ResponseWriter) {
@@ -105,8 +138,8 @@ func (s *Server) models(w http.ResponseWriter) {
 
 func (s *Server) name() string { return s.Model.cfg.Capabilities.Name }
 
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	head, reply, refusal := s.receive(r)
+func (s *Server) chat(w http.ResponseWriter, r *http.Request, p *protocol) {
+	head, reply, refusal := s.receive(r, p)
 	if refusal != nil {
 		refusal.write(w)
 		return
@@ -114,31 +147,34 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	if reply.wait(r.Context()) != nil {
 		return
 	}
-	s.answer(w, head, reply)
+	s.answer(w, p, head, reply)
 	if reply.Wire != nil && reply.Wire.Stall {
 		reply.Wire.stall(w, r)
 	}
 }
 
 // receive reads a request whole. It is a function of its own so that nothing of the body is kept while the reply is held.
-func (s *Server) receive(r *http.Request) (head, Reply, *Wire) {
+func (s *Server) receive(r *http.Request, p *protocol) (head, Reply, *Wire) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return head{}, Reply{}, failure(http.StatusBadRequest, "invalid_request_error", "read the body: "+err.Error(), nil)
+		return head{}, Reply{}, p.failure(http.StatusBadRequest, "invalid_request_error", "read the body: "+err.Error(), nil)
 	}
-	return s.take(r.Header, body)
+	return s.take(r.Header, body, p)
 }
 
 // take records a body and finds its reply, or says why it is refused.
-func (s *Server) take(header http.Header, body []byte) (head, Reply, *Wire) {
+func (s *Server) take(header http.Header, body []byte, p *protocol) (head, Reply, *Wire) {
 	s.mu.Lock()
 	s.posts++
 	if !s.cfg.CountOnly {
 		s.bodies = append(s.bodies, body)
 	}
 	s.mu.Unlock()
-	h, req, err := readRequest(body)
-	refusal := s.refuse(header, body, h, err)
+	h, req, err := p.read(body)
+	if err == nil {
+		h.fields, err = fieldsOf(body)
+	}
+	refusal := s.refuse(header, body, h, p, err)
 	if refusal != nil {
 		s.mu.Lock()
 		s.refused++
@@ -152,28 +188,28 @@ func (s *Server) take(header http.Header, body []byte) (head, Reply, *Wire) {
 	return h, s.Model.next(req), nil
 }
 
-func (s *Server) refuse(header http.Header, body []byte, h head, err error) *Wire {
+func (s *Server) refuse(header http.Header, body []byte, h head, p *protocol, err error) *Wire {
 	if s.cfg.Key != "" && header.Get("Authorization") != "Bearer "+s.cfg.Key {
-		return failure(http.StatusUnauthorized, "authentication_error", "Invalid API Key", nil)
+		return p.failure(http.StatusUnauthorized, "authentication_error", "Invalid API Key", nil)
 	}
 	if err != nil {
-		return failure(http.StatusBadRequest, "invalid_request_error", err.Error(), nil)
+		return p.failure(http.StatusBadRequest, "invalid_request_error", err.Error(), nil)
 	}
 	for _, name := range h.fields {
-		if s.cfg.unwanted(name) {
-			return failure(http.StatusBadRequest, "invalid_request_error", "Unrecognized request argument supplied: "+name,
+		if s.cfg.unwanted(name, p) {
+			return p.failure(http.StatusBadRequest, "invalid_request_error", "Unrecognized request argument supplied: "+name,
 				map[string]any{"param": name})
 		}
 	}
 	if n := s.cfg.Count(body); s.cfg.Window > 0 && n+h.maxTokens > s.cfg.Window {
-		return s.overflow(n, h.maxTokens)
+		return s.overflow(p, n, h.maxTokens)
 	}
 	return nil
 }
 
 // unwanted reports whether a field of a request is refused. What is always taken is the Chat Completions API with
 // functions as it was first (2023), and tools.
-func (c *ServerConfig) unwanted(name string) bool {
+func (c *ServerConfig) unwanted(name string, p *protocol) bool {
 	for _, r := range c.Refuse {
 		if r == name {
 			return true
@@ -183,16 +219,19 @@ func (c *ServerConfig) unwanted(name string) bool {
 	case "model", "messages", "stream", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "stop":
 		return false
 	}
-	return c.Strict
+	return c.Strict && p == &chatProtocol
 }
 
-// overflow refuses a request over the window in the words of the provider (llama.cpp: server recordings of 2026-11;
-// OpenAI: its error reference).
-func (s *Server) overflow(prompt, reply int) *Wire {
-	if s.cfg.Style == StyleLlama {
-		return failure(http.StatusBadRequest, "exceed_context_size_error",
+// overflow refuses a request over the window in the words of the provider (llama.cpp, and Ollama above it: server recordings
+// of 2026-11; OpenAI and Anthropic: their error references).
+func (s *Server) overflow(p *protocol, prompt, reply int) *Wire {
+	if s.cfg.Style == StyleLlama || p == &ollamaProtocol {
+		return p.failure(http.StatusBadRequest, "exceed_context_size_error",
 			fmt.Sprintf("request (%d tokens) exceeds the available context size (%d tokens), try increasing it", prompt, s.cfg.Window),
 			map[string]any{"n_prompt_tokens": prompt, "n_ctx": s.cfg.Window})
+	}
+	if p == &messagesProtocol {
+		return p.failure(http.StatusBadRequest, "invalid_request_error", fmt.Sprintf("prompt is too long: %d tokens > %d maximum", prompt+reply, s.cfg.Window), nil)
 	}
 	text := fmt.Sprintf("This model's maximum context length is %d tokens. However, your messages resulted in %d tokens. "+
 		"Please reduce the length of the messages.", s.cfg.Window, prompt)
@@ -201,61 +240,36 @@ func (s *Server) overflow(prompt, reply int) *Wire {
 			"(%d in the messages, %d in the completion). Please reduce the length of the messages or completion.",
 			s.cfg.Window, prompt+reply, prompt, reply)
 	}
-	return failure(http.StatusBadRequest, "invalid_request_error", text,
+	return p.failure(http.StatusBadRequest, "invalid_request_error", text,
 		map[string]any{"code": "context_length_exceeded", "param": "messages"})
 }
 
 // answer writes a reply.
-func (s *Server) answer(w http.ResponseWriter, h head, r Reply) {
+func (s *Server) answer(w http.ResponseWriter, p *protocol, h head, r Reply) {
 	out := &writer{ResponseWriter: w, bytewise: s.cfg.Bytewise}
 	stream := h.stream && !s.cfg.Plain
 	switch {
 	case r.Wire != nil:
 		r.Wire.write(w)
 	case r.Err != nil && r.Pieces == 0:
-		failed(r.Err).write(w)
+		failed(p, r.Err).write(w)
 	case stream:
-		s.stream(out, h, r)
+		w.Header().Set("Content-Type", p.kind)
+		p.stream(s, out, h, r)
 	default:
-		s.whole(out, h, r)
+		s.whole(out, p, h, r)
 	}
 }
 
 // whole writes a reply as one piece of JSON. A broken one ends in the middle.
-func (s *Server) whole(w *writer, h head, r Reply) {
+func (s *Server) whole(w *writer, p *protocol, h head, r Reply) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	body := []byte(encode(s.completion(h, r)))
+	body := []byte(encode(p.whole(s, h, r)))
 	if r.Err != nil {
 		w.write(body[:len(body)/2])
 		panic(http.ErrAbortHandler)
 	}
 	w.write(body)
-}
-
-// stream writes a reply as server-sent events. A broken one ends after its pieces.
-func (s *Server) stream(w *writer, h head, r Reply) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.event(s.chunk(map[string]any{"role": "assistant", "content": nil}, nil))
-	ds := deltas(r.Parts, s.Model.cfg.Piece)
-	if r.Err != nil {
-		ds = ds[:min(r.Pieces, len(ds))]
-	}
-	for _, d := range ds {
-		if s.cfg.Keepalive {
-			w.write([]byte(": keepalive\n\n"))
-		}
-		w.event(s.chunk(deltaBody(d), nil))
-	}
-	if r.Err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	w.event(s.chunk(map[string]any{}, finishName(r.Finish)))
-	if h.usage {
-		last := s.chunk(nil, nil)
-		last["choices"], last["usage"] = []any{}, usageBody(h, r)
-		w.event(last)
-	}
-	w.write([]byte("data: [DONE]\n\n"))
 }
 
 // writer flushes what is written, if told to byte by byte.
@@ -264,7 +278,21 @@ type writer struct {
 	bytewise bool
 }
 
+// event writes an event without a name, named one with its name, and line one of a stream of lines.
 func (w *writer) event(v any) { w.write([]byte("data: " + encode(v) + "\n\n")) }
+
+func (w *writer) named(name string, v any) {
+	w.write([]byte("event: " + name + "\ndata: " + encode(v) + "\n\n"))
+}
+
+func (w *writer) line(v any) { w.write([]byte(encode(v) + "\n")) }
+
+// cut breaks off the stream of a broken reply before a piece, counted from 0.
+func (r *Reply) cut(piece int) {
+	if r.Err != nil && piece >= r.Pieces {
+		panic(http.ErrAbortHandler)
+	}
+}
 
 func (w *writer) write(b []byte) {
 	flush, _ := w.ResponseWriter.(http.Flusher)

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"memgpt"
@@ -58,20 +60,26 @@ type wireMessage struct {
 	} `json:"tool_calls"`
 }
 
-// readRequest reads a body as a request.
-func readRequest(body []byte) (head, *memgpt.Request, error) {
+// chatProtocol is Chat Completions.
+var chatProtocol = protocol{path: "/chat/completions", read: readChat, whole: (*Server).completion, stream: (*Server).chatStream,
+	kind: "text/event-stream", failure: failure, empty: `{"object":"chat.completion","choices":[]}`}
+
+// fieldsOf returns the names of the fields of a body.
+func fieldsOf(body []byte) ([]string, error) {
 	var fields map[string]json.RawMessage
-	var w wireRequest
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return head{}, nil, fmt.Errorf("read the body: %w", err)
+		return nil, fmt.Errorf("read the body: %w", err)
 	}
+	return slices.Sorted(maps.Keys(fields)), nil
+}
+
+// readChat reads a body as a request.
+func readChat(body []byte) (head, *memgpt.Request, error) {
+	var w wireRequest
 	if err := json.Unmarshal(body, &w); err != nil {
 		return head{}, nil, fmt.Errorf("read the body: %w", err)
 	}
 	h := head{model: w.Model, stream: w.Stream, usage: w.StreamOptions.IncludeUsage, maxTokens: max(w.MaxTokens, w.MaxCompletionTokens)}
-	for name := range fields {
-		h.fields = append(h.fields, name)
-	}
 	req := &memgpt.Request{Model: w.Model, MaxTokens: h.maxTokens, Schema: w.Format.Schema.Schema}
 	if choice, ok := w.ToolChoice.(string); ok && choice != "auto" {
 		req.Choice = memgpt.Choice(choice)
@@ -142,7 +150,7 @@ func readContent(raw json.RawMessage) (memgpt.Parts, error) {
 }
 
 // completion is a whole reply on the wire.
-func (s *Server) completion(h head, r Reply) map[string]any {
+func (s *Server) completion(h head, r Reply) any {
 	var text, thinking string
 	var calls []any
 	for _, p := range r.Parts {
@@ -168,6 +176,36 @@ func (s *Server) completion(h head, r Reply) map[string]any {
 		"choices": choices, "usage": usageBody(h, r)}
 }
 
+func isObject(args string) bool {
+	var object map[string]json.RawMessage
+	return json.Unmarshal([]byte(args), &object) == nil && object != nil
+}
+
+// chatStream writes a reply as server-sent events.
+func (s *Server) chatStream(w *writer, h head, r Reply) {
+	w.event(s.chunk(map[string]any{"role": "assistant", "content": nil}, nil))
+	n := 0
+	for _, d := range deltas(r.Parts, s.Model.cfg.Piece) {
+		r.cut(n)
+		n++
+		if s.cfg.Keepalive {
+			w.write([]byte(": keepalive\n\n"))
+		}
+		w.event(s.chunk(deltaBody(d), nil))
+	}
+	r.cut(n)
+	if r.Err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	w.event(s.chunk(map[string]any{}, finishName(r.Finish)))
+	if h.usage {
+		last := s.chunk(nil, nil)
+		last["choices"], last["usage"] = []any{}, usageBody(h, r)
+		w.event(last)
+	}
+	w.write([]byte("data: [DONE]\n\n"))
+}
+
 func (s *Server) chunk(delta map[string]any, finish any) map[string]any {
 	return map[string]any{"id": "chatcmpl-script", "object": "chat.completion.chunk", "created": 0, "model": s.name(),
 		"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": finish}}}
@@ -177,7 +215,7 @@ func deltaBody(d memgpt.Delta) map[string]any {
 	switch {
 	case d.Call != nil:
 		c := map[string]any{"index": d.Call.Index, "function": map[string]any{"arguments": d.Call.Arguments}}
-		if d.Call.ID != "" {
+		if d.Call.Name != "" {
 			c["id"], c["type"] = d.Call.ID, "function"
 			c["function"] = map[string]any{"name": d.Call.Name, "arguments": d.Call.Arguments}
 		}
@@ -190,8 +228,8 @@ func deltaBody(d memgpt.Delta) map[string]any {
 
 func finishName(f memgpt.Finish) any { return string(f) }
 
-// usageBody reports the scripted usage; where there is none, the counted prompt and one token a byte of the reply.
-func usageBody(h head, r Reply) map[string]any {
+// usageOf is the scripted usage; where there is none, the counted prompt and one token a byte of the reply.
+func usageOf(h head, r Reply) memgpt.Usage {
 	u := r.Usage
 	if u == (memgpt.Usage{}) {
 		u.Input = h.prompt
@@ -202,6 +240,11 @@ func usageBody(h head, r Reply) map[string]any {
 			}
 		}
 	}
+	return u
+}
+
+func usageBody(h head, r Reply) map[string]any {
+	u := usageOf(h, r)
 	return map[string]any{
 		"prompt_tokens": u.Input, "completion_tokens": u.Output, "total_tokens": u.Input + u.Output,
 		"prompt_tokens_details":     map[string]any{"cached_tokens": u.Cached},
@@ -222,7 +265,7 @@ func failure(status int, kind, text string, more map[string]any) *Wire {
 }
 
 // failed is the answer that stands for an error.
-func failed(err error) *Wire {
+func failed(p *protocol, err error) *Wire {
 	status, kind := http.StatusInternalServerError, "server_error"
 	more := map[string]any{}
 	switch memgpt.CodeOf(err) {
@@ -240,9 +283,9 @@ func failed(err error) *Wire {
 	case memgpt.CodeModelTimeout:
 		status, kind = http.StatusRequestTimeout, "timeout"
 	case memgpt.CodeModelEmpty:
-		return &Wire{Body: `{"object":"chat.completion","choices":[]}`, Header: map[string]string{"Content-Type": "application/json"}}
+		return &Wire{Body: p.empty, Header: map[string]string{"Content-Type": "application/json"}}
 	}
-	f := failure(status, kind, err.Error(), more)
+	f := p.failure(status, kind, err.Error(), more)
 	var e *memgpt.Error
 	if errors.As(err, &e) && e.RetryAfter > 0 {
 		f.Header["Retry-After"] = strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds())))

@@ -60,7 +60,7 @@ func (tr *turns) one(ctx context.Context, s store.Store, said, answer string) er
 	ev := memgpt.Event{ID: tr.ids("event"), Agent: t.Agent, Thread: t.ID, Type: memgpt.EventUser, Due: tr.now, Created: tr.now,
 		Turn: tr.ids("turn"), Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, said)}
 	got, err := s.Commit(ctx, &store.Commit{Now: tr.now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: t.ID, Until: tr.now.Add(time.Minute)}})
+		Acquire: &store.Lease{Thread: t.ID, Until: tr.now.Add(time.Minute)}})
 	if err != nil {
 		return err
 	}

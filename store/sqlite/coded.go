@@ -69,7 +69,7 @@ func (s *Store) codeConfig(c *store.Commit, x *coded) error {
 	if err != nil {
 		return err
 	}
-	return codeAll(s.enc, &x.edits, c.Edits, "edit of a block", func(e *memgpt.BlockEdit) (any, string) { return (*editRow)(e), e.Block })
+	return codeAll(s.enc, &x.edits, c.Edits, "edit of a block", func(e *store.BlockEdit) (any, string) { return (*editRow)(e), e.Block })
 }
 
 func (s *Store) codeLog(c *store.Commit, x *coded) error {

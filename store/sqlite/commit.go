@@ -54,7 +54,7 @@ func (w *work) applyAcquire(c *store.Commit, _ *coded) error {
 	}
 	t.changed, t.holder, t.until = true, w.s.holder.id, timeValue(l.Until)
 	t.lease++
-	w.out.Lease = &memgpt.Lease{Tenant: l.Tenant, Thread: l.Thread, Number: t.lease, Until: l.Until}
+	w.out.Lease = &store.Lease{Tenant: l.Tenant, Thread: l.Thread, Number: t.lease, Until: l.Until}
 	return nil
 }
 

@@ -281,7 +281,7 @@ func (w *work) applyConsume(c *store.Commit, _ *coded) error {
 // findPending finds an event of which only the id is known: in the thread that the commit is about, and only then among
 // all.
 func (w *work) findPending(c *store.Commit, id string) (*pendingEvent, error) {
-	for _, l := range []*memgpt.Lease{c.Lease, c.Acquire} {
+	for _, l := range []*store.Lease{c.Lease, c.Acquire} {
 		if l == nil {
 			continue
 		}

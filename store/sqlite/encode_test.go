@@ -127,7 +127,7 @@ func TestRowsKeepEveryField(t *testing.T) {
 	roundTrip(t, agentRow(filledWith[memgpt.Agent](1)))
 	roundTrip(t, threadRow(filledWith[memgpt.Thread](2)))
 	roundTrip(t, blockRow(filledWith[memgpt.Block](3)))
-	roundTrip(t, editRow(filledWith[memgpt.BlockEdit](4)))
+	roundTrip(t, editRow(filledWith[store.BlockEdit](4)))
 	roundTrip(t, passageRow(filledWith[memgpt.Passage](5)))
 	roundTrip(t, turnRow(filledWith[memgpt.Turn](6)))
 	roundTrip(t, filledWith[memgpt.Summary](7))

@@ -70,7 +70,7 @@ func (s *Store) codeErasure(e *store.Erasure) (*codedErasure, error) {
 	for i := range e.Histories {
 		var edits []string
 		err := codeAll(s.enc, &edits, e.Histories[i].Edits, "edit of a block",
-			func(b *memgpt.BlockEdit) (any, string) { return (*editRow)(b), e.Histories[i].Block })
+			func(b *store.BlockEdit) (any, string) { return (*editRow)(b), e.Histories[i].Block })
 		if err != nil {
 			return nil, err
 		}

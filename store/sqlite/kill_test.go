@@ -103,7 +103,7 @@ func holdLease(path string) error {
 		return err
 	}
 	now := time.Now()
-	got, err := s.Commit(context.Background(), &store.Commit{Now: now, Acquire: &memgpt.Lease{Thread: "t", Until: now.Add(time.Hour)}})
+	got, err := s.Commit(context.Background(), &store.Commit{Now: now, Acquire: &store.Lease{Thread: "t", Until: now.Add(time.Hour)}})
 	if err != nil {
 		return err
 	}
@@ -257,8 +257,8 @@ func TestKilledHolder(t *testing.T) {
 	}
 	s := openAt(t, Config{Path: path})
 	now := time.Now()
-	acquire := func() *memgpt.Lease {
-		got, err := s.Commit(t.Context(), &store.Commit{Now: now, Acquire: &memgpt.Lease{Thread: "t", Until: now.Add(time.Hour)}})
+	acquire := func() *store.Lease {
+		got, err := s.Commit(t.Context(), &store.Commit{Now: now, Acquire: &store.Lease{Thread: "t", Until: now.Add(time.Hour)}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,7 @@ func (s *Store) Blocks(ctx context.Context, tenant string, ids []string) (list [
 }
 
 // BlockHistory implements store.Store.
-func (s *Store) BlockHistory(ctx context.Context, tenant, block string) (list []memgpt.BlockEdit, err error) {
+func (s *Store) BlockHistory(ctx context.Context, tenant, block string) (list []store.BlockEdit, err error) {
 	err = s.read(ctx, "the history of block "+block, func(c *conn) error {
 		r, err := c.one(sqlBlockGet, tenant, block)
 		if err != nil || r == nil {
@@ -159,7 +159,7 @@ func (s *Store) BlockHistory(ctx context.Context, tenant, block string) (list []
 			if err := decode(r.text(0), &data, "edit of a block"); err != nil {
 				return err
 			}
-			e := memgpt.BlockEdit(data)
+			e := store.BlockEdit(data)
 			e.Block = block
 			list = append(list, e)
 			return nil

@@ -30,6 +30,7 @@ type agentRow struct {
 	Heartbeat time.Duration   `json:"heartbeat,omitempty"`
 	Prefetch  memgpt.Prefetch `json:"prefetch,omitzero"`
 	Budget    memgpt.Budget   `json:"budget,omitzero"`
+	Timers    memgpt.Timers   `json:"timers,omitzero"`
 
 	Created time.Time `json:"created,omitzero"`
 	Version int64     `json:"-"`
@@ -108,6 +109,7 @@ type eventRow struct {
 	Begun   bool             `json:"begun,omitempty"`
 
 	Delivery memgpt.Delivery `json:"delivery,omitempty"`
+	Timer    *memgpt.Timer   `json:"timer,omitempty"`
 	Order    int64           `json:"-"`
 }
 

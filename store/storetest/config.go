@@ -17,7 +17,9 @@ func fullAgent(e *env) memgpt.Agent {
 		Model: "m", Window: 4096, Zone: "Asia/Shanghai", Blocks: []string{"b1", "b2"}, Tools: []string{"web"},
 		Policy:    memgpt.Policy{Alert: 0.6, Flush: 0.9, Target: 0.4, PageSize: 7, MaxSteps: 9, MaxRepeats: 2},
 		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
-		Budget: memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4}, Created: e.now}
+		Budget:  memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4},
+		Timers:  memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "all", Turns: 7},
+		Created: e.now}
 }
 
 func testAgents(e *env) {
@@ -127,15 +129,15 @@ func testBlocks(e *env) {
 	b1 := memgpt.Block{ID: e.id("block"), Tenant: "x", Label: "human", Description: "d", Value: "名字", Limit: 2000, ReadOnly: true}
 	b2 := memgpt.Block{ID: e.id("block"), Tenant: "x", Label: "persona"}
 	cause := memgpt.Cause{Event: "e", Origin: memgpt.OriginModel, Agent: "a", Turn: "t", Call: "c"}
-	edit := func(b memgpt.Block, v int64, value string) memgpt.BlockEdit {
-		return memgpt.BlockEdit{Block: b.ID, Version: v, Value: value, Time: e.now, Cause: cause}
+	edit := func(b memgpt.Block, v int64, value string) store.BlockEdit {
+		return store.BlockEdit{Block: b.ID, Version: v, Value: value, Time: e.now, Cause: cause}
 	}
-	first := []memgpt.BlockEdit{edit(b1, 1, "名字")}
+	first := []store.BlockEdit{edit(b1, 1, "名字")}
 	e.commit(&store.Commit{Blocks: []memgpt.Block{b1, b2}, Edits: first})
 	b1.Version, b2.Version = 1, 1
 	e.same("blocks", must(e.s.Blocks(e.ctx, "x", []string{b2.ID, b1.ID, b2.ID}))(e), []memgpt.Block{b2, b1, b2})
 	b1.Value = "名字 2"
-	more := []memgpt.BlockEdit{edit(b1, 2, "名字 1"), edit(b1, 2, "名字 2")}
+	more := []store.BlockEdit{edit(b1, 2, "名字 1"), edit(b1, 2, "名字 2")}
 	e.commit(&store.Commit{Blocks: []memgpt.Block{b1}, Edits: more})
 	e.same("history", must(e.s.BlockHistory(e.ctx, "x", b1.ID))(e), append(first, more...))
 	e.same("history of the other", len(must(e.s.BlockHistory(e.ctx, "x", b2.ID))(e)), 0)
@@ -174,7 +176,7 @@ func testConflictUndoesAll(e *env) {
 	pending := e.event(t, e.now, "pending")
 	taken := e.entry(t, 1, "first")
 	taken.Key = "line 1"
-	lease := e.commit(&store.Commit{Events: []memgpt.Event{pending}, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)},
+	lease := e.commit(&store.Commit{Events: []memgpt.Event{pending}, Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)},
 		Entries: []memgpt.Entry{taken}}).Lease
 	before := dump(e, a, t)
 	stale := *lease
@@ -194,7 +196,7 @@ func testConflictUndoesAll(e *env) {
 		"passage":  {memgpt.CodeExists, func(c *store.Commit) { c.Passages[0].Key = "k1" }},
 	} {
 		c := &store.Commit{Lease: lease, Agents: []memgpt.Agent{a}, Threads: []memgpt.Thread{t}, Blocks: []memgpt.Block{{ID: "b1", Value: "new", Version: 1}},
-			Edits: []memgpt.BlockEdit{{Block: "b1", Value: "new"}}, Entries: []memgpt.Entry{e.entry(t, 2, "two"), e.entry(t, 3, "three")},
+			Edits: []store.BlockEdit{{Block: "b1", Value: "new"}}, Entries: []memgpt.Entry{e.entry(t, 2, "two"), e.entry(t, 3, "three")},
 			Passages: []memgpt.Passage{{ID: "p2", Owner: a.ID, Key: "k2", Text: "y", Source: "s"}},
 			Docs:     []store.Doc{{Owner: a.ID, ID: "p2", Kind: memgpt.KindPassage, Length: 1, Terms: []store.TermCount{{Term: "y", N: 1}}}},
 			DeadDocs: []store.DocRef{{Owner: a.ID, ID: "p1"}}, Events: []memgpt.Event{e.event(t, e.now, "more")}, Consume: []string{pending.ID},
@@ -211,7 +213,7 @@ type state struct {
 	Agent    memgpt.Agent
 	Thread   memgpt.Thread
 	Blocks   []memgpt.Block
-	Edits    []memgpt.BlockEdit
+	Edits    []store.BlockEdit
 	Entries  []memgpt.Entry
 	Events   []memgpt.Event
 	Passages []memgpt.Passage
@@ -272,8 +274,8 @@ func testNotFound(e *env) {
 	}
 	e.refuse(&store.Commit{Entries: []memgpt.Entry{{ID: "m", Agent: "a", Thread: "none", Seq: 1}}}, memgpt.CodeNotFound)
 	e.refuse(&store.Commit{Events: []memgpt.Event{{ID: "e", Agent: "a", Thread: "none"}}}, memgpt.CodeNotFound)
-	got := e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: "none", Until: e.now.Add(time.Hour)}})
-	e.same("lease of nothing", got.Lease, (*memgpt.Lease)(nil))
+	got := e.commit(&store.Commit{Acquire: &store.Lease{Thread: "none", Until: e.now.Add(time.Hour)}})
+	e.same("lease of nothing", got.Lease, (*store.Lease)(nil))
 }
 
 func second[T any](_ T, err error) error { return err }

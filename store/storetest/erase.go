@@ -55,7 +55,7 @@ func newDiary(e *env, id string) *diary {
 	used := e.event(d.thread, e.now, "x")
 	used.Key = "document:Secret file:1"
 	c := &store.Commit{Agents: []memgpt.Agent{d.agent}, Threads: []memgpt.Thread{d.thread}, Blocks: []memgpt.Block{d.block},
-		Edits:    []memgpt.BlockEdit{{Block: d.block.ID, Version: 1, Value: "old secret"}, {Block: d.block.ID, Version: 2, Value: "secret"}},
+		Edits:    []store.BlockEdit{{Block: d.block.ID, Version: 1, Value: "old secret"}, {Block: d.block.ID, Version: 2, Value: "secret"}},
 		Entries:  []memgpt.Entry{d.first, second},
 		Passages: []memgpt.Passage{d.old}, Turns: []memgpt.Turn{d.turn}, Events: []memgpt.Event{d.event, used},
 		Docs: docs}
@@ -92,7 +92,7 @@ func (d *diary) erasure(e *env) *store.Erasure {
 	turn.Error = "gone"
 	ev.Message = memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "gone")
 	return &store.Erasure{Threads: []memgpt.Thread{th}, Blocks: []memgpt.Block{block}, Entries: []memgpt.Entry{first},
-		Histories: []store.History{{Block: block.ID, Edits: []memgpt.BlockEdit{{Block: block.ID, Version: 1, Value: "gone"}}}},
+		Histories: []store.History{{Block: block.ID, Edits: []store.BlockEdit{{Block: block.ID, Version: 1, Value: "gone"}}}},
 		Passages:  []memgpt.Passage{passage}, Turns: []memgpt.Turn{turn}, Events: []memgpt.Event{ev}, Keys: []string{"sECRET"},
 		Docs: []store.Doc{{Owner: d.agent.ID, ID: first.ID}, {Owner: d.agent.ID, ID: passage.ID}, {Owner: d.agent.ID, ID: "none"}}}
 }

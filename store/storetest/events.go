@@ -17,6 +17,8 @@ func testEventOrder(e *env) {
 	a, t := e.agent("", "a1")
 	t2 := e.thread(a, "t-2")
 	late := e.event(t, e.now.Add(time.Hour), "late")
+	late.Timer = &memgpt.Timer{Schedule: "schedule-1", Cron: "0 9 * * *", Set: e.now.Add(-time.Hour), For: e.now, Wait: "quiet hours",
+		After: e.now.Add(-2 * time.Hour), Seen: e.now, Rung: true}
 	one, two := e.event(t, e.now, "one"), e.event(t, e.now.Add(-time.Hour), "two")
 	other := e.event(t2, e.now, "other")
 	e.commit(&store.Commit{Events: []memgpt.Event{late, one}})
@@ -238,7 +240,7 @@ func testNextDue(e *env) {
 }
 
 // lease takes the lease of a conversation.
-func (e *env) lease(t memgpt.Thread) *memgpt.Lease {
+func (e *env) lease(t memgpt.Thread) *store.Lease {
 	e.Helper()
 	got := e.acquire(t, time.Minute)
 	if got == nil {
@@ -248,9 +250,9 @@ func (e *env) lease(t memgpt.Thread) *memgpt.Lease {
 }
 
 // acquire tries to.
-func (e *env) acquire(t memgpt.Thread, life time.Duration) *memgpt.Lease {
+func (e *env) acquire(t memgpt.Thread, life time.Duration) *store.Lease {
 	e.Helper()
-	return e.commit(&store.Commit{Acquire: &memgpt.Lease{Tenant: t.Tenant, Thread: t.ID, Until: e.now.Add(life)}}).Lease
+	return e.commit(&store.Commit{Acquire: &store.Lease{Tenant: t.Tenant, Thread: t.ID, Until: e.now.Add(life)}}).Lease
 }
 
 func testLeaseNumbers(e *env) {
@@ -275,7 +277,7 @@ func testLeaseGuards(e *env) {
 	old := e.lease(t)
 	e.commit(&store.Commit{Lease: old, Release: true})
 	l := e.lease(t)
-	wrong := []memgpt.Lease{*old, {Thread: t.ID, Number: l.Number + 1}, {Thread: t2.ID, Number: l.Number}, {Thread: t.ID}, {Thread: "none", Number: 1},
+	wrong := []store.Lease{*old, {Thread: t.ID, Number: l.Number + 1}, {Thread: t2.ID, Number: l.Number}, {Thread: t.ID}, {Thread: "none", Number: 1},
 		{Thread: t.ID, Number: l.Number, Tenant: "y"}}
 	for _, w := range wrong {
 		e.refuse(&store.Commit{Lease: &w, Entries: []memgpt.Entry{e.entry(t, 1, "x")}}, memgpt.CodeLeaseLost)
@@ -313,17 +315,17 @@ func testLeaseExpires(e *env) {
 
 func testLeaseThreadVersion(e *env) {
 	_, t := e.agent("", "a1")
-	got := e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	got := e.commit(&store.Commit{Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
 	e.same("version", got.Thread, int64(1))
 	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
-	got = e.commit(&store.Commit{Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	got = e.commit(&store.Commit{Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
 	if got.Thread != 2 || got.Lease != nil {
 		e.Errorf("got %+v, want version 2 and no lease", got)
 	}
 	t.Version = 2
-	got = e.commit(&store.Commit{Threads: []memgpt.Thread{t}, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
+	got = e.commit(&store.Commit{Threads: []memgpt.Thread{t}, Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Hour)}})
 	e.same("version after the commit's own change", got.Thread, int64(3))
-	got = e.commit(&store.Commit{Threads: []memgpt.Thread{{ID: "new", Agent: "a1", Name: "new"}}, Acquire: &memgpt.Lease{Thread: "new", Until: e.now.Add(time.Hour)}})
+	got = e.commit(&store.Commit{Threads: []memgpt.Thread{{ID: "new", Agent: "a1", Name: "new"}}, Acquire: &store.Lease{Thread: "new", Until: e.now.Add(time.Hour)}})
 	if got.Thread != 1 || got.Lease == nil {
 		e.Errorf("got %+v, want version 1 and the lease of a conversation made in the same commit", got)
 	}
@@ -335,7 +337,7 @@ func testLeasePending(e *env) {
 	other := e.thread(a, "t-2")
 	late := e.event(t, e.now.Add(time.Hour), "late")
 	take := func(events ...memgpt.Event) store.Committed {
-		return e.commit(&store.Commit{Events: events, Acquire: &memgpt.Lease{Thread: t.ID, Until: e.now.Add(time.Minute)}})
+		return e.commit(&store.Commit{Events: events, Acquire: &store.Lease{Thread: t.ID, Until: e.now.Add(time.Minute)}})
 	}
 	e.commit(&store.Commit{Events: []memgpt.Event{late, e.event(other, e.now, "elsewhere")}})
 	one, two := e.event(t, e.now, "one"), e.event(t, e.now, "two")

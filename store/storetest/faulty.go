@@ -142,8 +142,8 @@ func (f *Faulty) Blocks(ctx context.Context, tenant string, ids []string) ([]mem
 }
 
 // BlockHistory implements store.Store.
-func (f *Faulty) BlockHistory(ctx context.Context, tenant, block string) ([]memgpt.BlockEdit, error) {
-	return through(f, func() ([]memgpt.BlockEdit, error) { return f.Inner.BlockHistory(ctx, tenant, block) })
+func (f *Faulty) BlockHistory(ctx context.Context, tenant, block string) ([]store.BlockEdit, error) {
+	return through(f, func() ([]store.BlockEdit, error) { return f.Inner.BlockHistory(ctx, tenant, block) })
 }
 
 // Entries implements store.Store.

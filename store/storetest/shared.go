@@ -24,7 +24,7 @@ func testTenants(e *env) {
 	ev.Key = "k"
 	e.commit(&store.Commit{Entries: []memgpt.Entry{m}, Events: []memgpt.Event{ev}, Turns: []memgpt.Turn{{ID: "turn-1", Tenant: "x", Agent: a.ID, Thread: t.ID, Event: "x"}},
 		Blocks:   []memgpt.Block{{ID: "b", Tenant: "x", Value: "of x"}},
-		Edits:    []memgpt.BlockEdit{{Block: "b", Value: "of x"}},
+		Edits:    []store.BlockEdit{{Block: "b", Value: "of x"}},
 		Passages: []memgpt.Passage{{ID: "p", Tenant: "x", Owner: a.ID, Key: "k", Text: "of x", Source: "s"}},
 		Docs:     []store.Doc{{Tenant: "x", Owner: a.ID, ID: m.ID, Kind: memgpt.KindMessage, Terms: []store.TermCount{{Term: "x", N: 1}}}}})
 	for what, got := range map[string]int{
@@ -43,7 +43,7 @@ func testTenants(e *env) {
 	second.ID, second.Key = ev.ID, "k"
 	e.commit(&store.Commit{Entries: []memgpt.Entry{n}, Events: []memgpt.Event{second}, Turns: []memgpt.Turn{{ID: "turn-1", Tenant: "y", Agent: b.ID, Thread: u.ID, Event: "y"}},
 		Blocks:   []memgpt.Block{{ID: "b", Tenant: "y", Value: "of y"}},
-		Edits:    []memgpt.BlockEdit{{Block: "b", Value: "of y"}},
+		Edits:    []store.BlockEdit{{Block: "b", Value: "of y"}},
 		Passages: []memgpt.Passage{{ID: "p", Tenant: "y", Owner: b.ID, Key: "k", Text: "of y"}}})
 	e.same("entry of x", must(e.s.EntriesByID(e.ctx, "x", a.ID, []string{m.ID}))(e), []memgpt.Entry{m})
 	e.same("entry of y", must(e.s.EntriesByID(e.ctx, "y", b.ID, []string{m.ID}))(e), []memgpt.Entry{n})
@@ -255,7 +255,7 @@ func testReopen(t *testing.T, open func() store.Store) {
 	ev := e.event(th, e.now.Add(time.Hour), "x")
 	ev.Key = "k"
 	e.commit(&store.Commit{Threads: []memgpt.Thread{th}, Entries: []memgpt.Entry{m}, Events: []memgpt.Event{ev}, Blocks: []memgpt.Block{{ID: "b1", Value: "v"}},
-		Edits:    []memgpt.BlockEdit{{Block: "b1", Value: "v"}},
+		Edits:    []store.BlockEdit{{Block: "b1", Value: "v"}},
 		Passages: []memgpt.Passage{{ID: "p1", Owner: a.ID, Key: "k", Text: "x", Source: "s"}}, Turns: []memgpt.Turn{{ID: "turn-1", Agent: a.ID, Thread: th.ID}},
 		Records: []store.Record{{Kind: "k", ID: "r", Data: []byte("1")}}})
 	h := newHistory(5)

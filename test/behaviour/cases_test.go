@@ -24,6 +24,25 @@ type behaviour struct {
 	want     effects
 }
 
+// noIDs reports whether its calls have no ids.
+func (b *behaviour) noIDs() bool { return b.name == withoutIDs }
+
+// withoutIDs is the behaviour of servers that name no calls.
+const withoutIDs = "calls without ids"
+
+// broken reports whether a native call of it has arguments that are no JSON object, which some protocols can't have.
+func (b *behaviour) broken() bool {
+	for _, a := range b.answers {
+		for _, p := range a.native.Parts {
+			var object map[string]json.RawMessage
+			if c, ok := p.(memgpt.Call); ok && json.Unmarshal([]byte(c.Arguments), &object) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func plain(replies ...script.Reply) (answers []answer) {
 	for _, r := range replies {
 		answers = append(answers, answer{native: r})
@@ -106,6 +125,7 @@ var behaviours = []behaviour{
 		effects{Said: []string{"stored"}, Passages: []string{large}, Steps: 1, Stop: memgpt.StopEnd}},
 	{"an id twice", "", plain(script.Calls(withID("call_a", remember("drinks tea")), withID("call_a", script.Say("noted")))),
 		effects{Said: []string{"noted"}, Human: "drinks tea", Steps: 1, Stop: memgpt.StopEnd}},
+	{withoutIDs, "", plain(script.Calls(remember("drinks tea"), script.Say("noted"))), effects{Said: []string{"noted"}, Human: "drinks tea", Steps: 1, Stop: memgpt.StopEnd}},
 	{"a long id", "", plain(withID(strings.Repeat("x", 60), script.Say("hi"))), effects{Said: []string{"hi"}, Steps: 1, Stop: memgpt.StopEnd}},
 	{"the same call twice", "", plain(script.Calls(script.Say("hi"), script.Say("hi")), script.Call("yield")), effects{Said: []string{"hi"}, Steps: 2, Stop: memgpt.StopYield}},
 	{"too many calls", "", plain(manyCalls(20), script.Call("yield")), effects{Said: numbers(15), Steps: 2, Stop: memgpt.StopYield}},

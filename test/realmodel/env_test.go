@@ -210,7 +210,7 @@ func (a *agent) say(text string) memgpt.Turn {
 	ev := memgpt.Event{ID: a.newID("event"), Agent: a.id, Thread: a.thread, Type: memgpt.EventUser, Due: now, Created: now,
 		Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text), Turn: a.newID("turn")}
 	done, err := a.store.Commit(a.t.Context(), &store.Commit{Now: now, Events: []memgpt.Event{ev},
-		Acquire: &memgpt.Lease{Thread: a.thread, Until: now.Add(time.Hour)}})
+		Acquire: &store.Lease{Thread: a.thread, Until: now.Add(time.Hour)}})
 	must(a.t, err)
 	st, err := store.Load(a.t.Context(), a.store, "", a.thread)
 	must(a.t, err)
