@@ -54,7 +54,8 @@ type Memory interface {
 	// PauseHeartbeats holds timer heartbeats back.
 	PauseHeartbeats(d time.Duration)
 
-	// Search looks through the agent's recall and archival storage. The present turn is left out.
+	// Search looks through the agent's recall and archival storage, and where passages are wanted through the shared archives
+	// that it reads. The present turn is left out. Archives are told by name.
 	Search(ctx context.Context, q Query) (Hits, error)
 	// Read returns the originals of the message or passage with the id, with its neighbours.
 	Read(ctx context.Context, id string, around int) ([]Original, error)
@@ -113,6 +114,7 @@ type Original struct {
 	Time     time.Time
 	Text     string
 	Tags     []string
+	Archive  string // name of the shared archive that a passage is from; "" for the agent's own
 	Source   string
 	Heading  string
 	Asked    bool          // it is the one that was asked for, not a neighbour
