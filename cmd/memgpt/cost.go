@@ -26,11 +26,49 @@ import (
 
 // metered returns a model that says what its calls cost, by the prices of its provider.
 func (s *modelSet) metered(m memgpt.Model, t *target) memgpt.Model {
-	provider := providerAt(t.base)
-	if own, ok := providerNamed(t.provider); provider == "" && ok && (own.local || own.name == ollamaProvider) {
-		provider = cost.ProviderLocal // on another machine of the user's own
+	return cost.Meter(m, s.prices, pricedBy(t))
+}
+
+// pricedBy names the provider whose prices hold for a target; "" where it isn't known.
+func pricedBy(t *target) string {
+	own, named := providerNamed(t.provider)
+	switch at := providerAt(t.base); {
+	case named && own.name != openaiProvider && !own.local && own.name != ollamaProvider:
+		return own.name // through a gateway of the user's own too
+	case at == "" && named && own.name != openaiProvider:
+		return cost.ProviderLocal // on another machine of the user's own
+	default:
+		return at
 	}
-	return cost.Meter(m, s.prices, provider)
+}
+
+// priceLine is a price as models --json prints it, in dollars a million tokens.
+type priceLine struct {
+	Input  float64 `json:"input"`
+	Cached float64 `json:"cached"`
+	Output float64 `json:"output"`
+	Date   string  `json:"date,omitempty"`
+	Source string  `json:"source,omitempty"`
+}
+
+// priceOf returns what a model costs in short requests, nil where that isn't known.
+func (s *modelSet) priceOf(t *target) *priceLine {
+	p, ok := s.prices.Price(pricedBy(t), t.model, 0)
+	if !ok {
+		return nil
+	}
+	return &priceLine{float64(p.Input) / 1e6, float64(p.Cached) / 1e6, float64(p.Output) / 1e6, p.Date, p.Source}
+}
+
+// cell is the price for a person: that of input and of output.
+func (p *priceLine) cell() string {
+	switch {
+	case p == nil:
+		return "?"
+	case p.Input == 0 && p.Output == 0:
+		return "free"
+	}
+	return fmt.Sprintf("$%g in, $%g out", p.Input, p.Output)
 }
 
 // standIn returns the stand-in, which costs nothing.

@@ -29,6 +29,7 @@ func (a *app) modelsCommand() *cobra.Command {
 			"Endpoints are asked for their lists alone: nothing is generated, and nothing costs.\n\n" +
 			"  can    what the model or its server is known to do: call functions (tools), several in a reply (parallel), obey that\n" +
 			"         it must (forced), see images, give its reasoning, hold a reply to a schema\n" +
+			"  price  dollars a million tokens of input and output, in short requests; ? where it isn't known, see MEMGPT_PRICES\n" +
 			"  calls  how functions are called, as was found in use, with the reason",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer a.close()
@@ -73,17 +74,18 @@ func (a *app) openForModels(ctx context.Context) (err error) {
 
 // modelLine is one model, or an endpoint of which no model is known, as models --json prints it.
 type modelLine struct {
-	Name     string   `json:"name"` // as MEMGPT_MODEL takes it; "" of an endpoint alone
-	Provider string   `json:"provider"`
-	Model    string   `json:"model"`
-	At       string   `json:"at,omitempty"` // host and path
-	Window   int      `json:"window"`       // tokens; 0 when unknown
-	Can      []string `json:"can"`          // tools, parallel, forced, images, reasoning, schema
-	Calls    string   `json:"calls"`        // native, prompted or constrained; "" when nobody knows yet
-	Reason   string   `json:"reason,omitempty"`
-	State    string   `json:"state"` // see the constants
-	Why      string   `json:"why,omitempty"`
-	Current  bool     `json:"current"` // it would answer now
+	Name     string     `json:"name"` // as MEMGPT_MODEL takes it; "" of an endpoint alone
+	Provider string     `json:"provider"`
+	Model    string     `json:"model"`
+	At       string     `json:"at,omitempty"` // host and path
+	Window   int        `json:"window"`       // tokens; 0 when unknown
+	Can      []string   `json:"can"`          // tools, parallel, forced, images, reasoning, schema
+	Price    *priceLine `json:"price"`        // null when unknown
+	Calls    string     `json:"calls"`        // native, prompted or constrained; "" when nobody knows yet
+	Reason   string     `json:"reason,omitempty"`
+	State    string     `json:"state"` // see the constants
+	Why      string     `json:"why,omitempty"`
+	Current  bool       `json:"current"` // it would answer now
 }
 
 // States of a line.
@@ -109,7 +111,7 @@ func can(c memgpt.Capabilities) []string {
 
 func (a *app) printModels(lines []modelLine, all bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "\tmodel\twindow\tcan\tcalls\tstate")
+	_, _ = fmt.Fprintln(w, "\tmodel\twindow\tcan\tprice\tcalls\tstate")
 	shown, left := map[string]int{}, map[string]int{}
 	for i := range lines {
 		l := &lines[i]
@@ -132,7 +134,7 @@ func (a *app) printModels(lines []modelLine, all bool) error {
 
 // cells are the columns of a line for a person.
 func (l *modelLine) cells() []string {
-	mark, name, window, calls, state := "", l.Name, "?", l.Calls, l.State
+	mark, name, window, price, calls, state := "", l.Name, "?", l.Price.cell(), l.Calls, l.State
 	if l.Current {
 		mark = "*"
 	}
@@ -152,7 +154,7 @@ func (l *modelLine) cells() []string {
 		state += ": " + short(l.Why)
 	}
 	if l.Model == "" {
-		window, calls = "", ""
+		window, price, calls = "", "", ""
 	}
-	return []string{mark, name, window, strings.Join(l.Can, " "), calls, state}
+	return []string{mark, name, window, strings.Join(l.Can, " "), price, calls, state}
 }

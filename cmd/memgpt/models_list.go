@@ -77,7 +77,7 @@ func (a *app) currentModel(ctx context.Context) string {
 // offlineLine is the stand-in, which can always be reached.
 func (a *app) offlineLine(ctx context.Context, current target) modelLine {
 	l := modelLine{Name: offlineProvider, Provider: offlineProvider, Model: offlineProvider, Calls: "native", State: modelReady,
-		Why: "a rule-based stand-in, not a language model", Can: []string{}}
+		Why: "a rule-based stand-in, not a language model", Can: []string{}, Price: &priceLine{}}
 	if m, err := offline.New(offline.Config{}); err == nil {
 		l.Can = can(m.Capabilities())
 	}
@@ -219,7 +219,7 @@ func (a *app) completeLine(ctx context.Context, t *target, l *modelLine, ask boo
 		verdict, _ = seen.Get(w.Capabilities().Name)
 	}
 	known := w.Capabilities()
-	l.Window, l.Can = known.Window, can(known)
+	l.Window, l.Can, l.Price = known.Window, can(known), a.models.priceOf(t)
 	l.Calls, l.Reason, _ = strings.Cut(verdict, ": ")
 }
 

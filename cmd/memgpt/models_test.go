@@ -21,12 +21,21 @@ func TestModelsLists(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	got := map[string]modelLine{}
+	prices := map[string]string{"anthropic:claude-haiku-5-5": "$0.1 in, $0.5 out", "anthropic:claude-opus-5-5": "$4 in, $20 out",
+		"ollama:qwen3:8b": "free", "ollama:mistral:7b": "free", "openai:script": "free", "groq": "?", "azure": "?", "offline": "free"}
 	for _, l := range lines[modelLine](t, r.out) {
 		key := l.Name
 		if key == "" {
 			key = l.Provider
 		}
-		l.At, l.Why = "", strings.Join(strings.Fields(l.Why)[:min(1, len(strings.Fields(l.Why)))], "")
+		price := "?"
+		if l.Price != nil {
+			price = l.Price.cell()
+		}
+		if want := prices[key]; price != want {
+			t.Errorf("%s costs %s, want %s", key, price, want)
+		}
+		l.Price, l.At, l.Why = nil, "", strings.Join(strings.Fields(l.Why)[:min(1, len(strings.Fields(l.Why)))], "")
 		got[key] = l
 	}
 	calls := []string{"tools", "parallel"}
