@@ -21,6 +21,7 @@ type Agent struct {
 	Zone      string        // IANA time zone in which the agent is shown times; "" is UTC
 	Blocks    []string      // IDs of its blocks, in the order in which they are shown
 	Tools     []string      // names of tools beside the memory functions; nil means every configured one
+	Archives  []string      // names of the shared archives that it reads
 	Policy    Policy        // thresholds; zero values mean the defaults
 	Heartbeat time.Duration // interval of timer heartbeats; 0 is none
 	Prefetch  Prefetch      // the zero value is off
@@ -154,7 +155,7 @@ type Cause struct {
 type Passage struct {
 	ID           string // "passage-" and a UUID
 	Tenant       string
-	Owner        string // agent or archive that it belongs to
+	Owner        string // agent or shared archive that it belongs to
 	Text         string
 	Tags         []string
 	Seq          int64     // place in the order in which the owner's passages were stored, from 1, given by the store

@@ -27,10 +27,11 @@ func prompt(name string) string {
 
 // instructions returns the system instructions of an agent: the kernel ABI, unless it has its own.
 func (k *Kernel) instructions(a *memgpt.Agent, compact bool) string {
-	if a.System != "" {
-		return a.System
+	text := a.System
+	if text == "" {
+		text = k.abi[formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative}]
 	}
-	return k.abi[formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative}]
+	return text + nameArchives(a)
 }
 
 // abi reads the built-in instructions.
@@ -41,6 +42,14 @@ func abi() map[formKey]string {
 		{native: true}:                prompt("native"),
 		{compact: true, native: true}: prompt("native_compact"),
 	}
+}
+
+// nameArchives says which shared archives an agent reads. That changes only when its owner changes the agent.
+func nameArchives(a *memgpt.Agent) string {
+	if len(a.Archives) == 0 {
+		return ""
+	}
+	return "\nShared archives that archival_memory_search looks through too (read-only): " + tagLike.ReplaceAllString(strings.Join(a.Archives, ", "), "&lt;$1")
 }
 
 // tagLike matches what could pass for a tag of the blocks' frame.

@@ -13,6 +13,7 @@ import (
 // the model that forgets: it may only propose it.
 type Forgetting struct {
 	Agent    memgpt.Agent
+	Archive  *store.Archive // by Passages or Source: those of a shared archive, and what any agent quotes of them; Agent is not looked at
 	Messages []string       // ids of entries; the results of their calls go with them
 	Passages []string       // ids; earlier versions that they replaced go with them
 	Source   string         // all passages of a document

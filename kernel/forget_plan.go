@@ -22,6 +22,7 @@ type forgetPlan struct {
 	zone    *time.Location
 	term    *termMatcher
 	traces  *traces
+	agents  []memgpt.Agent // whose memory is looked through: of a shared archive all of its tenant's
 	threads []memgpt.Thread
 	blocks  []memgpt.Block
 	sharers map[string]string // names of the other agents that have a block
@@ -42,6 +43,9 @@ type forgetPlan struct {
 // are gone already.
 func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces) (*forgetPlan, error) {
 	now := k.cfg.Now()
+	if what.Archive != nil {
+		what.Agent = memgpt.Agent{Tenant: what.Archive.Tenant}
+	}
 	zone := what.Agent.Location()
 	p := &forgetPlan{k: k, what: what, now: now, zone: zone, text: forgotten(now.In(zone)), traces: known, sharers: map[string]string{},
 		touched: map[string]bool{}, evicted: map[string]bool{}, thinned: map[string]bool{}, turns: map[string]string{}, entries: map[string]string{}, orphans: map[string]bool{}, dead: map[string]bool{}, reading: map[string]bool{}}
@@ -67,6 +71,9 @@ func (k *Kernel) planForget(ctx context.Context, what *Forgetting, known *traces
 // read reads the agent's conversations and blocks, and who shares them.
 func (p *forgetPlan) read(ctx context.Context) (err error) {
 	s, a := p.k.cfg.Store, &p.what.Agent
+	if p.what.Archive != nil {
+		return p.readAll(ctx)
+	}
 	if *a, err = s.Agent(ctx, a.Tenant, a.ID); err != nil {
 		return err
 	}
@@ -76,6 +83,7 @@ func (p *forgetPlan) read(ctx context.Context) (err error) {
 	if p.blocks, err = s.Blocks(ctx, a.Tenant, a.Blocks); err != nil {
 		return err
 	}
+	p.agents = []memgpt.Agent{*a}
 	agents, err := s.Agents(ctx, a.Tenant)
 	for _, other := range agents {
 		for _, id := range other.Blocks {
@@ -85,6 +93,36 @@ func (p *forgetPlan) read(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// readAll reads the conversations and blocks of all agents: any may have read a shared archive.
+func (p *forgetPlan) readAll(ctx context.Context) (err error) {
+	s, tenant := p.k.cfg.Store, p.what.Archive.Tenant
+	if p.agents, err = s.Agents(ctx, tenant); err != nil {
+		return err
+	}
+	var blocks []string
+	for i := range p.agents {
+		threads, err := s.Threads(ctx, tenant, p.agents[i].ID)
+		if err != nil {
+			return err
+		}
+		p.threads, blocks = append(p.threads, threads...), append(blocks, p.agents[i].Blocks...)
+	}
+	slices.Sort(blocks)
+	p.blocks, err = s.Blocks(ctx, tenant, slices.Compact(blocks))
+	return err
+}
+
+// owners are whose passages are looked through, those first of which some go.
+func (p *forgetPlan) owners() (ids []string) {
+	if p.what.Archive != nil {
+		ids = append(ids, p.what.Archive.ID)
+	}
+	for i := range p.agents {
+		ids = append(ids, p.agents[i].ID)
+	}
+	return ids
 }
 
 // choose finds what goes whole, and keeps its traces.
@@ -168,8 +206,17 @@ func (p *forgetPlan) eachEntry(ctx context.Context, t *memgpt.Thread, do func(*m
 }
 
 func (p *forgetPlan) eachPassage(ctx context.Context, do func(*memgpt.Passage) error) error {
+	for _, owner := range p.owners() {
+		if err := p.eachPassageOf(ctx, owner, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *forgetPlan) eachPassageOf(ctx context.Context, owner string, do func(*memgpt.Passage) error) error {
 	for after := int64(0); ; {
-		list, err := p.k.cfg.Store.PassagesOf(ctx, store.PassageRange{Tenant: p.what.Agent.Tenant, Owner: p.what.Agent.ID, Dead: true,
+		list, err := p.k.cfg.Store.PassagesOf(ctx, store.PassageRange{Tenant: p.what.Agent.Tenant, Owner: owner, Dead: true,
 			After: after, Limit: forgetPage})
 		if err != nil || len(list) == 0 {
 			return err
@@ -184,7 +231,7 @@ func (p *forgetPlan) eachPassage(ctx context.Context, do func(*memgpt.Passage) e
 }
 
 func (p *forgetPlan) chooseEntries(ctx context.Context) error {
-	if len(p.what.Messages) == 0 && p.term == nil && p.what.Thread == nil && p.what.Source == "" {
+	if len(p.what.Messages) == 0 && p.term == nil && p.what.Thread == nil && (p.what.Source == "" || p.what.Archive != nil) {
 		return nil
 	}
 	found := 0
@@ -285,7 +332,7 @@ func (p *forgetPlan) choosePassages(ctx context.Context) error {
 	found := 0
 	older := map[string][]memgpt.Passage{} // those that a passage replaced
 	var chosen []memgpt.Passage
-	err := p.eachPassage(ctx, func(pa *memgpt.Passage) error {
+	err := p.eachPassageOf(ctx, p.owners()[0], func(pa *memgpt.Passage) error {
 		if pa.SupersededBy != "" {
 			older[pa.SupersededBy] = append(older[pa.SupersededBy], *pa)
 		}
@@ -308,8 +355,12 @@ func (p *forgetPlan) choosePassages(ctx context.Context) error {
 		p.choosePassage(&pa)
 	}
 	if found < len(p.what.Passages) {
-		return memgpt.Errorf(memgpt.CodeNotFound, "%d of the %d passages are not in the archive of agent %s; memgpt archive list --all shows them",
-			len(p.what.Passages)-found, len(p.what.Passages), p.what.Agent.Name)
+		where := "archive of agent " + p.what.Agent.Name
+		if p.what.Archive != nil {
+			where = "archive " + strconv.Quote(p.what.Archive.Name)
+		}
+		return memgpt.Errorf(memgpt.CodeNotFound, "%d of the %d passages are not in the %s; memgpt archive list --all shows them",
+			len(p.what.Passages)-found, len(p.what.Passages), where)
 	}
 	return nil
 }

@@ -302,7 +302,15 @@ func (p *forgetPlan) fenceSharers(ctx context.Context, block string) error {
 
 // sweepInbox takes texts out of events that wait.
 func (p *forgetPlan) sweepInbox(ctx context.Context) error {
-	a := &p.what.Agent
+	for i := range p.agents {
+		if err := p.sweepInboxOf(ctx, &p.agents[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *forgetPlan) sweepInboxOf(ctx context.Context, a *memgpt.Agent) error {
 	events, err := p.k.cfg.Store.Events(ctx, store.EventRange{Tenant: a.Tenant, Agent: a.ID})
 	for _, ev := range events {
 		if p.what.Thread != nil && p.what.Thread.ID == ev.Thread || ev.Message.Origin == memgpt.OriginOwner {
@@ -381,7 +389,9 @@ func (p *forgetPlan) withoutError(text string) string {
 	return text
 }
 
-func (p *forgetPlan) sourceGoes() bool { return p.what.Source != "" || p.term != nil }
+func (p *forgetPlan) sourceGoes() bool {
+	return p.what.Source != "" && p.what.Archive == nil || p.term != nil
+}
 
 func (p *forgetPlan) sourceGone(name string) bool {
 	return name == p.what.Source || p.term != nil && p.holds(name)

@@ -45,7 +45,7 @@ func TestLoadInterrupted(t *testing.T) {
 			must(t, l.Add(t.Context(), doc[:2]))
 			event := memgpt.Event{ID: e.newID("event"), Agent: e.agent.ID, Thread: e.thread, Type: memgpt.EventDocument, Turn: e.newID("turn"),
 				Due: e.now, Created: e.now, Message: memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, "it is whole")}
-			must(t, l.End(t.Context(), doc[2:], event))
+			must(t, l.End(t.Context(), doc[2:], &event))
 			if l.Before != want.before || l.Added != want.added || l.Told != want.told {
 				t.Errorf("%d left, load %d: %+v, want %+v", left, i, l, want)
 			}

@@ -132,13 +132,24 @@ func (m *memory) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {
 	if a := r.st.Asked; a != nil && a.Turn == r.turn.ID {
 		q.Exclude = append(q.Exclude, a.ID)
 	}
+	shared := map[string]string{}
+	if len(q.Kinds) == 0 || slices.Contains(q.Kinds, memgpt.KindPassage) {
+		archives, err := store.ArchivesOf(ctx, r.k.cfg.Store, &r.st.Agent)
+		if err != nil {
+			return tool.Hits{}, err
+		}
+		for _, a := range archives {
+			q.Archives, shared[a.ID] = append(q.Archives, a.ID), a.Name
+		}
+	}
 	hits, err := r.k.cfg.Search.Search(ctx, q)
 	if err != nil || len(hits.List) == 0 {
 		return hits, err
 	}
 	names, err := r.threadNames(ctx)
 	for i := range hits.List {
-		hits.List[i].Thread = names[hits.List[i].Thread]
+		h := &hits.List[i]
+		h.Thread, h.Archive = names[h.Thread], shared[h.Archive]
 	}
 	return hits, err
 }
@@ -204,7 +215,7 @@ func original(e *memgpt.Entry, names map[string]string, asked string) tool.Origi
 
 // readPassage returns a passage, with its neighbours in the document that it came from.
 func (m *memory) readPassage(ctx context.Context, id string, around int) ([]tool.Original, error) {
-	p, err := m.passage(ctx, id)
+	p, archive, err := m.passage(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -220,27 +231,55 @@ func (m *memory) readPassage(ctx context.Context, id string, around int) ([]tool
 	for _, p := range list {
 		if p.ID == id || p.Live() {
 			out = append(out, tool.Original{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
-				Tags: p.Tags, Source: p.Source, Heading: p.Heading, Asked: p.ID == id, Replaced: p.SupersededBy})
+				Tags: p.Tags, Archive: archive, Source: p.Source, Heading: p.Heading, Asked: p.ID == id, Replaced: p.SupersededBy})
 		}
 	}
 	return out, nil
 }
 
-// passage finds a passage of the agent, those of the step under way among them.
-func (m *memory) passage(ctx context.Context, id string) (memgpt.Passage, error) {
+// passage finds a passage of the agent, those of the step under way among them, or of a shared archive, whose name it
+// returns then.
+func (m *memory) passage(ctx context.Context, id string) (p memgpt.Passage, archive string, err error) {
 	for _, p := range m.run.pend.passages {
 		if p.ID == id {
-			return p, nil
+			return p, "", nil
 		}
 	}
 	found, err := m.run.k.cfg.Store.Passages(ctx, m.run.st.Thread.Tenant, m.run.st.Agent.ID, []string{id})
+	if err == nil && len(found) == 0 {
+		found, archive, err = m.sharedPassage(ctx, id)
+	}
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("there is nothing with the id %q; use an id from a search result or a message", memgpt.CutText(id, 80))
+	}
 	if err != nil {
-		return memgpt.Passage{}, err
+		return p, "", err
 	}
-	if len(found) == 0 {
-		return memgpt.Passage{}, fmt.Errorf("there is nothing with the id %q; use an id from a search result or a message", memgpt.CutText(id, 80))
+	return found[0], archive, nil
+}
+
+// sharedPassage looks for a passage in the shared archives that the agent reads, and returns the name of its own.
+func (m *memory) sharedPassage(ctx context.Context, id string) (found []memgpt.Passage, archive string, err error) {
+	shared, err := store.ArchivesOf(ctx, m.run.k.cfg.Store, &m.run.st.Agent)
+	if err != nil {
+		return nil, "", err
 	}
-	return found[0], nil
+	for _, a := range shared {
+		if found, err = m.run.k.cfg.Store.Passages(ctx, a.Tenant, a.ID, []string{id}); err != nil || len(found) > 0 {
+			return found, a.Name, err
+		}
+	}
+	return nil, "", nil
+}
+
+// ownPassage is passage for one that is to be changed: shared ones can't be.
+func (m *memory) ownPassage(ctx context.Context, id string) (memgpt.Passage, error) {
+	p, archive, err := m.passage(ctx, strings.TrimSpace(id))
+	if err == nil && archive != "" {
+		err = fmt.Errorf("the passage %s is of the shared archive %q, which you can read and not change; store what you know"+
+			" better as a passage of your own with archival_memory_insert", p.ID, archive)
+	}
+	return p, err
 }
 
 // foldText is the form under which two texts are the same where the configuration has no better one.
@@ -302,7 +341,7 @@ func (m *memory) Supersede(ctx context.Context, ids []string, text string) (memg
 	var old []memgpt.Passage
 	var tags []string
 	for _, id := range ids {
-		p, err := m.passage(ctx, strings.TrimSpace(id))
+		p, err := m.ownPassage(ctx, id)
 		switch {
 		case err != nil:
 			return p, err
@@ -332,7 +371,7 @@ func (m *memory) Supersede(ctx context.Context, ids []string, text string) (memg
 }
 
 func (m *memory) Delete(ctx context.Context, id string) (memgpt.Passage, error) {
-	p, err := m.passage(ctx, strings.TrimSpace(id))
+	p, err := m.ownPassage(ctx, id)
 	if err != nil {
 		return p, err
 	}

@@ -93,11 +93,16 @@ func (r *run) handedGroup(h *tool.Hit) string {
 	if !h.Time.IsZero() {
 		day = h.Time.In(r.zone).Format("2006-01-02 Mon")
 	}
+	if h.Archive != "" {
+		day += ", shared archive " + handedName(h.Archive)
+	}
 	switch {
 	case h.Kind == memgpt.KindMessage:
 		return day + ", conversation " + handedName(h.Thread)
 	case h.Source != "":
 		return day + ", document " + handedName(h.Source)
+	case h.Archive != "":
+		return day
 	}
 	return day + ", archive"
 }

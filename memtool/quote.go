@@ -13,6 +13,7 @@ type line struct {
 	Asked        bool           `json:"asked,omitempty"`
 	Time         string         `json:"time"`
 	Conversation string         `json:"conversation,omitempty"`
+	Archive      string         `json:"archive,omitempty"` // shared; none for the agent's own
 	Role         memgpt.Role    `json:"role,omitempty"`
 	Type         string         `json:"type,omitempty"`
 	Name         string         `json:"name,omitempty"`
@@ -65,7 +66,7 @@ type madeCall struct {
 func (c call) hit(h tool.Hit, query string) line {
 	l := line{ID: h.ID, Kind: h.Kind, Time: memgpt.FormatTime(h.Time, c.Now().Location())}
 	if h.Kind == memgpt.KindPassage {
-		l.Tags, l.Source = h.Tags, h.Source
+		l.Archive, l.Tags, l.Source = h.Archive, h.Tags, h.Source
 	} else {
 		l.Conversation, l.Role, l.Name = h.Thread, h.Role, h.Author
 		l.Before, l.After = neighbours(h.Before), neighbours(h.After)

@@ -12,24 +12,25 @@ import (
 const maxContext = 20
 
 // addContext gives each hit on a message the turns of its conversation that stand beside it. Docs are the hits'.
-func (s *Searcher) addContext(ctx context.Context, w *wanted, docs []found, hits []tool.Hit) error {
-	k := min(w.Context, maxContext)
+func (s *Searcher) addContext(ctx context.Context, owned owners, docs []found, hits []tool.Hit) error {
+	k := min(owned[0].Context, maxContext)
 	if k <= 0 {
 		return nil
 	}
 	var list []found
 	counts := make([][2]int, len(docs))
 	for n, d := range docs {
-		before, after := beside(w.meta, d.doc, -1, k), beside(w.meta, d.doc, 1, k)
+		meta := owned[d.owner].meta
+		before, after := beside(meta, d.doc, -1, k), beside(meta, d.doc, 1, k)
 		for i := len(before) - 1; i >= 0; i-- {
-			list = append(list, found{doc: before[i]})
+			list = append(list, found{doc: before[i], owner: d.owner})
 		}
 		for _, doc := range after {
-			list = append(list, found{doc: doc})
+			list = append(list, found{doc: doc, owner: d.owner})
 		}
 		counts[n] = [2]int{len(before), len(after)}
 	}
-	texts, err := s.originalsOfMany(ctx, w.Query, w.meta, list)
+	texts, err := s.originalsOnce(ctx, owned, list)
 	if err != nil {
 		return err
 	}
@@ -41,23 +42,23 @@ func (s *Searcher) addContext(ctx context.Context, w *wanted, docs []found, hits
 	return nil
 }
 
-// originalsOfMany is originals for a list in which documents may stand twice.
-func (s *Searcher) originalsOfMany(ctx context.Context, q tool.Query, meta *store.Meta, docs []found) ([]*tool.Hit, error) {
-	place := map[int]int{}
+// originalsOnce is originalsOf for a list in which documents may stand twice.
+func (s *Searcher) originalsOnce(ctx context.Context, owned owners, docs []found) ([]*tool.Hit, error) {
+	place := map[found]int{} // none has a score
 	var once []found
 	for _, d := range docs {
-		if _, ok := place[d.doc]; !ok {
-			place[d.doc] = len(once)
+		if _, ok := place[d]; !ok {
+			place[d] = len(once)
 			once = append(once, d)
 		}
 	}
-	texts, err := s.originals(ctx, q, meta, once)
+	texts, err := s.originalsOf(ctx, owned, once)
 	if err != nil || len(texts) == 0 {
 		return nil, err
 	}
 	out := make([]*tool.Hit, len(docs))
 	for i, d := range docs {
-		out[i] = texts[place[d.doc]]
+		out[i] = texts[place[d]]
 	}
 	return out, nil
 }

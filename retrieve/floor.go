@@ -2,7 +2,6 @@ package retrieve
 
 import (
 	"math"
-	"slices"
 )
 
 // Constants of the floor; docs/retrieval.md has how many questions, fitting and foreign ones, come over it. Cosines are in
@@ -32,14 +31,36 @@ type floors struct {
 	hit    float32 // cosine of the other hits
 }
 
-// floorsOf returns the marks for a query that gives these scores by words.
-func floorsOf(r *recipe, si *sight, q *query, b *board) floors {
-	fl := floors{words: q.leastWords(r)}
-	if len(si.codes.doc) < fewTexts {
-		fl.words = 0
+// floors returns the owners' marks for a query. Those by cosine are an owner's own: how near its texts come to what they
+// don't answer is another matter for each. What counts of words is how much the best of all texts has of the query's.
+func (list owners) floors(r *recipe, q *query) []floors {
+	rows, best := 0, float32(0)
+	for _, w := range list {
+		if w.sight != nil {
+			rows += len(w.sight.codes.doc)
+		}
+		for _, score := range w.board.score {
+			best = max(best, score)
+		}
 	}
-	best := slices.Max(b.score)
-	fl.cosine = si.farther(&b.fused)
+	marks := make([]floors, len(list))
+	for k, w := range list {
+		marks[k] = floorsOf(r, w.sight, q, &w.board.fused, best)
+		if rows < fewTexts {
+			marks[k].words = 0
+		}
+	}
+	return marks
+}
+
+// floorsOf returns an owner's marks; without vectors no cosine is enough.
+func floorsOf(r *recipe, si *sight, q *query, f *fused, best float32) floors {
+	fl := floors{words: q.leastWords(r)}
+	if si == nil {
+		fl.cosine, fl.hit = float32(math.Inf(1)), float32(math.Inf(1))
+		return fl
+	}
+	fl.cosine = si.farther(f)
 	if best > 0 {
 		fl.cosine = si.stranger(float32(r.floor))
 	}
@@ -70,12 +91,25 @@ func (si *sight) farther(f *fused) float32 {
 	return min(float32(deviations)*si.prior.apart, f.cosineMean+f.cosDev*float32(foreignFar*math.Sqrt(2*log)))
 }
 
+// clear reports whether any owner has a document that clears its marks.
+func (list owners) clear(marks []floors) bool {
+	for k, w := range list {
+		if marks[k].clears(w.board.score, &w.board.fused, w.sight, w.pass.passes) {
+			return true
+		}
+	}
+	return false
+}
+
 // clears reports whether any document that passes is over one of the marks, or of the time that the query names.
 func (fl floors) clears(words []float32, f *fused, si *sight, passes func(int) bool) bool {
 	for i, s := range words {
 		if (s >= fl.words && s > 0 || f.extras.within(i)) && passes(i) {
 			return true
 		}
+	}
+	if si == nil {
+		return false
 	}
 	strict := f.cosine
 	if si.strict != si.aim {

@@ -67,12 +67,13 @@ type fused struct {
 	extras *extras
 
 	recipe              *recipe
+	meta                *store.Meta
 	layout              *layout
-	dead                []bool
-	blind               bool    // there are no vectors: scores stay those of words
-	dated               bool    // the query asks for a time alone
-	scale, deviation    float32 // of words in the total; what a speaker and a date are worth there
-	weight              float32 // of near
+	plain               []float32 // scores by words, without context; 0 for what is dead
+	blind               bool      // there are no vectors: scores stay those of words
+	dated               bool      // the query asks for a time alone
+	scale, deviation    float32   // of words in the total; what a speaker and a date are worth there
+	weight              float32   // of near
 	wordsMean, wordsDev float32
 	cosineMean, cosDev  float32
 	covered             float32
@@ -91,25 +92,34 @@ func (f *fused) sized(n, sessions int) {
 	f.top, f.seen = f.top[:sessions], f.seen[:sessions]
 }
 
-// fuse fills the columns from scores by words and cosines; those of dead documents are 0 and noVector. Possible is the
-// greatest score that words can give.
-func (f *fused) fuse(r *recipe, meta *store.Meta, l *layout, words []float32, possible float32) {
-	f.recipe, f.layout = r, l
-	f.dead = meta.Dead
-	f.covered = f.measure(meta.Length, words)
+// fuse fills the columns of all owners from scores by words and cosines; those of dead documents are 0 and noVector.
+// Possible is the greatest score that words can give. Means and deviations are those of all documents together.
+func fuse(list []*fused, possible float32) {
+	r := list[0].recipe
+	docs, covered := 0, float32(0)
+	for _, f := range list {
+		docs += len(f.plain)
+		covered = max(covered, f.measure())
+	}
 	if possible > 0 {
-		f.covered = min(1, f.covered/(possible*r.cover))
+		covered = min(1, covered/(possible*r.cover))
 	}
-	f.weight = r.vectors + r.uncovered*(1-f.covered)
-	f.cosineMean, f.cosDev = f.moments(f.cosine)
-	f.spread(words)
-	f.wordsMean, f.wordsDev = f.moments(f.words)
-	if f.wordsDev > 0 && !f.blind {
-		f.wordsDev = max(f.wordsDev, (r.leastDev+r.fewDev/float32(math.Sqrt(float64(len(words)))))*possible)
+	mean, dev := moments(list, func(f *fused) []float32 { return f.cosine })
+	for _, f := range list {
+		f.covered, f.weight = covered, r.vectors+r.uncovered*(1-covered)
+		f.cosineMean, f.cosDev = mean, dev
+		f.spread()
 	}
-	f.weigh()
-	f.add()
-	f.addBonus()
+	mean, dev = moments(list, func(f *fused) []float32 { return f.words })
+	if dev > 0 && !list[0].blind {
+		dev = max(dev, (r.leastDev+r.fewDev/float32(math.Sqrt(float64(docs))))*possible)
+	}
+	for _, f := range list {
+		f.wordsMean, f.wordsDev = mean, dev
+		f.weigh()
+		f.add()
+		f.addBonus()
+	}
 }
 
 // weigh sets what words and cosines are worth in the total. By words alone it has their scale, that of BM25. Where a time
@@ -144,7 +154,8 @@ func (h halver) run(n int, do func(half, from, to int)) {
 }
 
 // measure sets each document's ease and returns the best score.
-func (f *fused) measure(lengths []uint32, words []float32) float32 {
+func (f *fused) measure() float32 {
+	lengths, words := f.meta.Length, f.plain
 	var best [2]float32
 	f.recipe.large.run(len(words), func(half, from, to int) {
 		short, top := f.recipe.shortWords, float32(0)
@@ -161,11 +172,25 @@ func (f *fused) measure(lengths []uint32, words []float32) float32 {
 	return max(best[0], best[1])
 }
 
-// moments returns mean and deviation of a column over the documents that live and have a value.
-func (f *fused) moments(column []float32) (mean, dev float32) {
+// moments returns mean and deviation of a column over the owners' documents that live and have a value.
+func moments(list []*fused, column func(*fused) []float32) (mean, dev float32) {
+	var n, sum, squares float64
+	for _, f := range list {
+		own := f.sums(column(f))
+		n, sum, squares = n+own[0], sum+own[1], squares+own[2]
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	m := sum / n
+	return float32(m), float32(math.Sqrt(max(0, squares/n-m*m)))
+}
+
+// sums returns number, sum and squares of a column's values.
+func (f *fused) sums(column []float32) [3]float64 {
 	var sums [2][3]float64
 	f.recipe.large.run(len(column), func(half, from, to int) {
-		dead := f.dead[from:to]
+		dead := f.meta.Dead[from:to]
 		n, sum, squares := 0, 0., 0.
 		for i, x := range column[from:to] {
 			if x != noVector && !dead[i] {
@@ -176,17 +201,13 @@ func (f *fused) moments(column []float32) (mean, dev float32) {
 		}
 		sums[half] = [3]float64{float64(n), sum, squares}
 	})
-	n := sums[0][0] + sums[1][0]
-	if n == 0 {
-		return 0, 0
-	}
-	m := (sums[0][1] + sums[1][1]) / n
-	return float32(m), float32(math.Sqrt(max(0, (sums[0][2]+sums[1][2])/n-m*m)))
+	return [3]float64{sums[0][0] + sums[1][0], sums[0][1] + sums[1][1], sums[0][2] + sums[1][2]}
 }
 
 // spread gives shares of a turn's scores to the two before it and behind it in its session, giver and taker each scaled by
 // ease. What crosses the border of two halves is given in the end.
-func (f *fused) spread(words []float32) {
+func (f *fused) spread() {
+	words := f.plain
 	var across [2][]int
 	f.recipe.large.run(len(words), func(half, from, to int) { across[half] = f.spreadRange(words, from, to) })
 	for _, i := range across[1] {
@@ -263,7 +284,7 @@ func (f *fused) add() {
 	})
 	clear(f.seen)
 	for i, s := range f.layout.session[:len(f.total)] {
-		if s != 0 && !f.dead[i] {
+		if s != 0 && !f.meta.Dead[i] {
 			f.top[s-1].put(f.total[i], &f.seen[s-1])
 		}
 	}
@@ -348,14 +369,13 @@ func (f *fused) gain(i int, change float32) float32 {
 	return change
 }
 
-// parts explains the total of a document: its summands, and before each what that was made of. Words are the document's
-// scores by them.
-func (f *fused) parts(words []float32, i int) []tool.Part {
+// parts explains the total of a document: its summands, and before each what that was made of.
+func (f *fused) parts(i int) []tool.Part {
 	value := func(name string, x float32) tool.Part { return tool.Part{Name: name, Value: float64(x)} }
 	byWords, meaning := (f.words[i]-f.wordsMean)*f.scale, f.weight*f.near[i]
 	speaker, day := f.extras.of(i)
 	speaker, day = speaker*f.deviation, day*f.deviation
-	list := []tool.Part{value("BM25", words[i]), value("BM25 with neighbours", f.words[i]), value("words", byWords)}
+	list := []tool.Part{value("BM25", f.plain[i]), value("BM25 with neighbours", f.words[i]), value("words", byWords)}
 	if f.cosine[i] != noVector {
 		list = append(list, value("cosine", f.cosine[i]))
 	}

@@ -53,13 +53,13 @@ func columns(list []said) (words, cosines []float32) {
 
 func fuseOf(r *recipe, list []said, l *layout, possible float32, e *extras) *fused {
 	words, cosines := columns(list)
-	f := &fused{extras: e}
+	f := &fused{extras: e, recipe: r, meta: e.meta, layout: l, plain: words}
 	f.sized(len(list), l.sessions)
 	for i := range f.top {
 		f.top[i], f.seen[i] = bestOf{9, 9, 9}, 3 // rubbish of an earlier query
 	}
 	copy(f.cosine, cosines)
-	f.fuse(r, e.meta, l, words, possible)
+	fuse([]*fused{f}, possible)
 	return f
 }
 
@@ -243,8 +243,7 @@ func TestFuseEqualsFormula(t *testing.T) {
 			}
 		}
 		sum := 0.
-		words, _ := columns(list)
-		for _, p := range f.parts(words, 0) {
+		for _, p := range f.parts(0) {
 			switch p.Name {
 			case "words", "meaning", "session", "speaker", "date", "verbatim":
 				sum += p.Value
@@ -361,6 +360,36 @@ func TestMendEqualsFusion(t *testing.T) {
 		for i := range want {
 			if math.Abs(float64(want[i]-f.near[i])) > 1e-3 {
 				t.Fatalf("seed %d: message %d of %d has %v, want %v", seed, i, len(list), f.near[i], want[i])
+			}
+		}
+	}
+}
+
+// TestFuseOwnersTogether: passages of two owners get the totals that one owner of them all would give them.
+func TestFuseOwnersTogether(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		list := make([]said, 2+r.IntN(40))
+		for i := range list {
+			list[i] = said{passage: true, unix: int64(i) * 90_000, length: uint32(r.IntN(200)), dead: r.IntN(9) == 0,
+				words: max(0, float32(r.NormFloat64())), cosine: float32(r.NormFloat64()) / 4}
+		}
+		recipe, cut := defaultRecipe(), 1+r.IntN(len(list)-1)
+		of := func(list []said) *fused {
+			meta := metaOf(list)
+			words, cosines := columns(list)
+			f := &fused{recipe: &recipe, meta: meta, plain: words, extras: &extras{recipe: &recipe, meta: meta}}
+			f.layout = f.layout.grown(meta, time.UTC)
+			f.sized(len(list), f.layout.sessions)
+			copy(f.cosine, cosines)
+			return f
+		}
+		one, a, b := of(list), of(list[:cut]), of(list[cut:])
+		fuse([]*fused{one}, 6)
+		fuse([]*fused{a, b}, 6)
+		for i, got := range slices.Concat(a.total, b.total) {
+			if math.Abs(float64(got-one.total[i])) > 1e-4 {
+				t.Fatalf("seed %d: passage %d of %d, cut at %d, totals %v, not %v", seed, i, len(list), cut, got, one.total[i])
 			}
 		}
 	}

@@ -36,38 +36,42 @@ type sight struct {
 
 // look is the embedding of a query under way.
 type look struct {
-	reading  *reading
 	embedder tool.Embedder
-	cursor   store.Cursor
+	cursors  []store.Cursor // by owner
 	cancel   context.CancelFunc
 	late     <-chan struct{} // closed when it is waited for no longer
 	done     chan struct{}
 	vector   []float32
+	prior    *prior
 	err      error
 }
 
 // look picks the model and begins to embed the query; nil where words alone are to be used, which hits tells. The caller
 // waits for it.
-func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.Hits) *look {
+func (s *Searcher) look(ctx context.Context, list owners, hits *tool.Hits) *look {
+	q, docs := list[0].Query, list.docs()
 	if len(s.embedders) == 0 || docs == 0 {
 		return nil
 	}
-	have, err := s.index.Embedded(ctx, q.Tenant, q.Owner)
-	if err != nil {
-		hits.Words = fmt.Sprintf("the vectors can't be read: %v", err)
-		return nil
+	have := make([]map[string]store.Cursor, len(list))
+	for k, w := range list {
+		var err error
+		if have[k], err = s.index.Embedded(ctx, w.Tenant, w.Owner); err != nil {
+			hits.Words = fmt.Sprintf("the vectors can't be read: %v", err)
+			return nil
+		}
 	}
-	e := s.pick(have, int64(docs))
-	cursor := have[e.Model()]
-	done := min(cursor.Through, int64(docs)) - cursor.Partial
+	e, done := s.pick(list, have)
 	missing := int64(docs) - done - int64(len(q.Exclude)) // what is excluded is mostly new, and not missed
 	hits.Unembedded = float64(max(missing, 0)) / float64(docs)
 	if done <= 0 {
 		hits.Words = fmt.Sprintf("no text has a vector by %s yet", e.Model())
 		return nil
 	}
-	l := &look{reading: &reading{index: s.index, tenant: q.Tenant, owner: q.Owner, model: e.Model()}, embedder: e,
-		cursor: cursor, done: make(chan struct{})}
+	l := &look{embedder: e, done: make(chan struct{})}
+	for k := range list {
+		l.cursors = append(l.cursors, have[k][e.Model()])
+	}
 	wait := s.wait
 	if until, ok := ctx.Deadline(); ok { // words need their time too
 		wait = min(wait, time.Until(until)/2)
@@ -81,19 +85,25 @@ func (s *Searcher) look(ctx context.Context, q tool.Query, docs int, hits *tool.
 	return l
 }
 
-// pick returns the first embedder that has nearly all of the owner's documents, else the one that has the most.
-func (s *Searcher) pick(have map[string]store.Cursor, docs int64) tool.Embedder {
-	best, most := s.embedders[0], int64(-1)
+// pick returns the first embedder that has nearly all of the owners' documents, else the one that has the most, and how
+// many it has. Vectors of two models are not compared, so one serves all owners.
+func (s *Searcher) pick(list owners, have []map[string]store.Cursor) (best tool.Embedder, most int64) {
+	docs := list.docs()
+	best, most = s.embedders[0], -1
 	for _, e := range s.embedders {
-		done := have[e.Model()].Through - have[e.Model()].Partial
-		if float64(docs-done) <= nearlyAll*float64(docs) {
-			return e
+		done := int64(0)
+		for k, w := range list {
+			cursor := have[k][e.Model()]
+			done += min(cursor.Through, int64(len(w.meta.Time))) - cursor.Partial
+		}
+		if float64(int64(docs)-done) <= nearlyAll*float64(docs) {
+			return e, done
 		}
 		if done > most {
 			best, most = e, done
 		}
 	}
-	return best
+	return best, most
 }
 
 func (l *look) embed(ctx context.Context, s *Searcher, text string) {
@@ -114,51 +124,60 @@ func (l *look) embed(ctx context.Context, s *Searcher, text string) {
 	case len(vectors[0]) != len(prior.mean):
 		l.err = fmt.Errorf("it gave a vector of %d dimensions, and %d before", len(vectors[0]), len(prior.mean))
 	default:
-		l.reading.prior, l.vector = prior, vectors[0]
+		l.prior, l.vector = prior, vectors[0]
 	}
 }
 
-// see waits for the embedding and returns what the vectors tell, nil where they can't: hits says why.
-func (s *Searcher) see(ctx context.Context, w *wanted, l *look, hits *tool.Hits) *sight {
+// see waits for the embedding and sets what the owners' vectors tell. Where they can't, hits says why.
+func (s *Searcher) see(ctx context.Context, list owners, l *look, hits *tool.Hits) {
 	if l == nil {
-		return nil
+		return
 	}
 	defer l.cancel()
 	select {
 	case <-l.done:
 	case <-l.late: // an embedder may be slow to notice
 		hits.Words = fmt.Sprintf("%s can't embed the query: %v", l.embedder.Model(), context.DeadlineExceeded)
-		return nil
+		return
 	}
 	if l.err != nil {
 		hits.Words = fmt.Sprintf("%s can't embed the query: %v", l.embedder.Model(), l.err)
-		return nil
+		return
 	}
-	sight, err := s.open(ctx, w, l)
-	if err != nil {
-		hits.Words = err.Error()
-		return nil
+	sights := make([]*sight, len(list))
+	for k, w := range list {
+		if at := l.cursors[k]; at.Through-at.Partial <= 0 {
+			continue
+		}
+		var err error
+		if sights[k], err = s.open(ctx, w, l, l.cursors[k]); err != nil {
+			hits.Words = err.Error()
+			return
+		}
+	}
+	for k, w := range list {
+		w.sight = sights[k]
 	}
 	hits.Model = l.embedder.Model()
-	return sight
 }
 
 // open loads the owner's codes, or what came since they were loaded.
-func (s *Searcher) open(ctx context.Context, w *wanted, l *look) (*sight, error) {
-	key := shelfKey{w.Tenant, w.Owner, l.reading.model}
+func (s *Searcher) open(ctx context.Context, w *wanted, l *look, cursor store.Cursor) (*sight, error) {
+	read := &reading{index: s.index, tenant: w.Tenant, owner: w.Owner, model: l.embedder.Model(), prior: l.prior}
+	key := shelfKey{w.Tenant, w.Owner, read.model}
 	sl := s.shelf.slot(key)
 	defer s.shelf.done(key, sl)
-	codes, err := l.reading.grown(ctx, sl.codes, l.cursor)
+	codes, err := read.grown(ctx, sl.codes, cursor)
 	if err != nil {
 		return nil, err
 	}
 	sl.codes = codes
 	if codes.dim != len(l.vector) {
-		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", l.reading.model, len(l.vector), codes.dim)
+		return nil, fmt.Errorf("the query's vector by %s has %d dimensions, the stored ones %d", read.model, len(l.vector), codes.dim)
 	}
-	sl.strange = sl.strange.grown(codes, l.reading.prior)
-	aim, strict := l.reading.prior.aim(l.vector, codes.mean)
-	return &sight{reading: l.reading, codes: codes, aim: aim, strict: strict, strange: sl.strange}, nil
+	sl.strange = sl.strange.grown(codes, l.prior)
+	aim, strict := l.prior.aim(l.vector, codes.mean)
+	return &sight{reading: read, codes: codes, aim: aim, strict: strict, strange: sl.strange}, nil
 }
 
 // layout returns which of the owner's messages stand beside each other. It is kept once for all models.
@@ -170,18 +189,40 @@ func (s *Searcher) layout(w *wanted) *layout {
 	return sl.layout
 }
 
-// fuse joins words and vectors; where there are none, si is nil, and words have the shares of neighbours, session, speaker
-// and date alone.
-func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *sight) (verdict, error) {
-	f, layout := &b.fused, s.layout(w)
-	f.sized(len(w.meta.Time), layout.sessions)
-	f.blind, f.dated = si == nil, q.dated
-	if f.blind {
+// fuse joins words and vectors; where there are none, sights are nil, and words have the shares of neighbours, session,
+// speaker and date alone. It sets the owners' verdicts, and reports whether all that there is is too weak to be a hit.
+func (s *Searcher) fuse(ctx context.Context, list owners, q *query) (weak bool, err error) {
+	blind := !slices.ContainsFunc(list, func(w *wanted) bool { return w.sight != nil })
+	r := s.recipe
+	if blind && list.docs() < fewTexts { // what neighbours say is no help where all can be looked over
+		r.wordsNear, r.wordsFar, r.session = 0, 0, 0
+	}
+	columns := make([]*fused, len(list))
+	for k, w := range list {
+		columns[k] = s.columns(w, q, &r, blind)
+	}
+	fuse(columns, q.possible)
+	for _, w := range list {
+		if w.sight != nil && w.sight.codes.bits != nil {
+			if err := s.rescore(ctx, w); err != nil {
+				return false, err
+			}
+		}
+	}
+	return s.judge(list, q, blind), nil
+}
+
+// columns prepares the owner's columns for a fusion.
+func (s *Searcher) columns(w *wanted, q *query, r *recipe, blind bool) *fused {
+	b, f := w.board, &w.board.fused
+	f.recipe, f.meta, f.layout, f.plain, f.blind, f.dated = r, w.meta, s.layout(w), b.score, blind, q.dated
+	f.sized(len(w.meta.Time), f.layout.sessions)
+	if w.sight == nil {
 		for i := range f.cosine {
 			f.cosine[i] = noVector
 		}
 	} else {
-		si.codes.cosines(si.aim, f.cosine)
+		w.sight.codes.cosines(w.sight.aim, f.cosine)
 	}
 	for i, dead := range w.meta.Dead {
 		if dead {
@@ -189,48 +230,40 @@ func (s *Searcher) fuse(ctx context.Context, w *wanted, q *query, b *board, si *
 		}
 	}
 	f.extras = s.extras(w)
-	r := s.recipe
-	if f.blind && len(b.score) < fewTexts { // what neighbours say is no help where all can be looked over
-		r.wordsNear, r.wordsFar, r.session = 0, 0, 0
-	}
-	f.fuse(&r, w.meta, layout, b.score, q.possible)
-	if si != nil && si.codes.bits != nil {
-		if err := s.rescore(ctx, w, b, si); err != nil {
-			return verdict{}, err
-		}
-	}
-	return s.judge(w, q, b, si), nil
+	return f
 }
 
 // judge tells which of the documents are hits. By words alone those that hold one are, and their neighbours if what they
-// receive would do.
-func (s *Searcher) judge(w *wanted, q *query, b *board, si *sight) verdict {
-	f := &b.fused
-	v := verdict{score: f.total, parts: func(i int) []tool.Part { return f.parts(b.score, i) }}
-	switch {
-	case s.recipe.noFloor && !f.blind:
-		v.match = func(int) bool { return true }
-		return v
-	case q.dated:
-		v.match = func(i int) bool { return b.score[i] > 0 || f.extras.within(i) }
-		return v
-	case f.blind:
-		least := q.leastWords(&s.recipe)
-		v.match = func(i int) bool { return b.score[i] > 0 || f.words[i] >= least && least > 0 || f.extras.within(i) }
-		return v
+// receive would do. With vectors nothing is where no owner has anything that clears its floor.
+func (s *Searcher) judge(list owners, q *query, blind bool) (weak bool) {
+	var fl []floors
+	if !blind && !q.dated && !s.recipe.noFloor {
+		fl = list.floors(&s.recipe, q)
+		weak = !list.clear(fl)
 	}
-	fl := floorsOf(&s.recipe, si, q, b)
-	if v.weak = !fl.clears(b.score, f, si, w.pass.passes); v.weak {
-		return v
+	least := q.leastWords(&s.recipe)
+	for k, w := range list {
+		score, f := w.board.score, &w.board.fused
+		words, cosine, extras := f.words, f.cosine, f.extras
+		w.verdict = verdict{score: f.total, parts: f.parts}
+		switch {
+		case s.recipe.noFloor && !blind:
+			w.match = func(int) bool { return true }
+		case q.dated:
+			w.match = func(i int) bool { return score[i] > 0 || extras.within(i) }
+		case blind:
+			w.match = func(i int) bool { return score[i] > 0 || words[i] >= least && least > 0 || extras.within(i) }
+		default:
+			hit, dated := fl[k].hit, len(extras.dates) > 0
+			w.match = func(i int) bool { return words[i] > 0 || cosine[i] >= hit || dated && extras.within(i) }
+		}
 	}
-	words, cosine, hit, dated := f.words, f.cosine, fl.hit, len(f.extras.dates) > 0
-	v.match = func(i int) bool { return words[i] > 0 || cosine[i] >= hit || dated && f.extras.within(i) }
-	return v
+	return weak
 }
 
 // rescore replaces the cosines of the best by sign code, and of the best in all, by true ones.
-func (s *Searcher) rescore(ctx context.Context, w *wanted, b *board, si *sight) error {
-	f := &b.fused
+func (s *Searcher) rescore(ctx context.Context, w *wanted) error {
+	f, si := &w.board.fused, w.sight
 	var byCosine, byTotal [2]*ranking
 	halver(large).run(len(f.cosine), func(half, from, to int) {
 		cosines, totals := newRanking(w.meta, mostRescored), newRanking(w.meta, rescored)

@@ -48,9 +48,9 @@ func (s *Searcher) release(b *board) {
 	s.boards.Put(b)
 }
 
-// fill adds up the scores of the query's groups. Groups that no document holds are dropped from the query, and the
+// fill adds up the scores of the query's groups, by the statistics of all owners. Groups that no document holds are dropped from the query, and the
 // commonest of too many.
-func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) error {
+func (s *Searcher) fill(ctx context.Context, list owners, q *query) error {
 	var terms []string
 	seen := map[string]bool{}
 	for _, g := range q.groups {
@@ -61,17 +61,20 @@ func (s *Searcher) fill(ctx context.Context, w *wanted, q *query, b *board) erro
 			}
 		}
 	}
-	stats, err := s.index.Stats(ctx, w.Tenant, w.Owner, terms)
+	stats, err := s.stats(ctx, list, terms)
 	if err != nil {
 		return err
 	}
-	sc := newScorer(w.meta, stats)
+	sc := newScorer(list[0].meta, stats)
 	q.possible, q.rare = sc.possible(q.groups), sc.idf(1)*(k1+1)
 	q.keepRarest(stats.DF)
 	q.markPhrases()
-	for i := range q.groups {
-		if err := s.addGroup(ctx, w, &q.groups[i], sc, b); err != nil {
-			return err
+	for _, w := range list {
+		sc.length = w.meta.Length
+		for i := range q.groups {
+			if err := s.addGroup(ctx, w, &q.groups[i], sc); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -116,7 +119,7 @@ func (g *group) commonest(df map[string]int) int {
 	return n
 }
 
-// scorer is BM25 over one owner's statistics.
+// scorer is BM25 over the owners' statistics.
 type scorer struct {
 	stats  store.Stats
 	length []uint32
@@ -167,7 +170,8 @@ func (sc *scorer) possible(groups []group) float32 {
 
 // addGroup adds the best of a group's terms to each document. All lists but the longest are held at once; that one
 // streams.
-func (s *Searcher) addGroup(ctx context.Context, w *wanted, g *group, sc *scorer, b *board) error {
+func (s *Searcher) addGroup(ctx context.Context, w *wanted, g *group, sc *scorer) error {
+	b := w.board
 	slices.SortStableFunc(g.terms, func(x, y string) int { return cmp.Compare(sc.stats.DF[x], sc.stats.DF[y]) })
 	held := b.buf[0][:0]
 	for _, t := range g.terms[:len(g.terms)-1] {
@@ -262,6 +266,7 @@ func (m *merger) put(doc uint32, score float32) {
 type found struct {
 	doc   int // number less one
 	score float32
+	owner int32 // place among the owners of the search
 }
 
 // ranking keeps the best of what it is offered.

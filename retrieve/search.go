@@ -78,13 +78,16 @@ func New(cfg Config) (*Searcher, error) {
 // defaultSize is the number of hits a page where the query names none (first implementation).
 const defaultSize = 5
 
-// Search returns one page of the texts of q.Owner that pass the filters and hold at least one word of q.Text, best
+// Search returns one page of the texts of q.Owner and q.Archives that pass the filters and hold at least one word of q.Text, best
 // first by BM25; among equals the newer stands first, then the one stored later. A text that holds a quoted phrase, or
 // the whole query, verbatim stands before all others.
 //
 // Where an embedder is configured and the owner's texts have vectors of it, meaning counts too, and a query that nothing
 // is near enough to finds nothing (Hits.Weak). Where the embedder fails or is slow, words alone decide, and Hits.Words says
 // why: a query is never an error for want of vectors.
+//
+// The owners are ranked as one: what the words are worth is counted over all of their texts. Neighbours and sessions are
+// found within an owner, and vectors compared after the owner's own mean is taken off.
 //
 // A question that asks for a time and nothing else ("what happened last May?") finds what is of that time.
 //
@@ -97,29 +100,24 @@ func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) 
 		q.Size = defaultSize
 	}
 	hits := tool.Hits{Page: q.Page, Size: q.Size}
-	meta, err := s.index.Meta(ctx, q.Tenant, q.Owner)
+	list, err := s.owners(ctx, q)
 	if err != nil {
-		return hits, fmt.Errorf("search: read what the index knows: %w", err)
+		return hits, fmt.Errorf("search: %w", err)
 	}
-	pass, err := s.filter(ctx, q, meta)
-	if err != nil {
-		return hits, fmt.Errorf("search: prepare the filters: %w", err)
-	}
-	want := &wanted{Query: q, meta: meta, pass: pass}
-	want.dates = s.spans(want)
-	asked := s.asked(want)
+	asked := s.asked(list)
+	var page []found
 	switch bare := len(asked.groups) == 0 && !asked.dated; {
 	case bare && strings.TrimSpace(q.Text) == "", narrowed(q) && (bare || asked.stopsOnly() && !asked.quoted):
-		hits.Total = want.newest()
+		page, hits.Total = list.newest()
 	case bare: // punctuation: nothing holds it
 		return hits, nil
 	default:
-		err = s.score(ctx, want, asked, &hits)
+		page, err = s.score(ctx, list, asked, &hits)
 	}
 	if err != nil {
 		return hits, fmt.Errorf("search: score: %w", err)
 	}
-	hits.List, err = s.fetch(ctx, want)
+	hits.List, err = s.fetch(ctx, list, page)
 	if err != nil {
 		return hits, fmt.Errorf("search: read the texts found: %w", err)
 	}
@@ -131,15 +129,16 @@ func narrowed(q tool.Query) bool {
 	return len(q.Roles) > 0 || len(q.Threads) > 0 || len(q.Tags) > 0 || !q.From.IsZero() || !q.To.IsZero()
 }
 
-// wanted is a query on its way, and the page that it found.
+// wanted is a query on its way through one owner's documents.
 type wanted struct {
 	tool.Query
 	meta  *store.Meta
 	pass  *filter
-	dates spans // that the text names
-	page  []found
-
-	parts map[int][]tool.Part // of the page's scores, where they are asked for
+	dates spans  // that the text names
+	board *board // where documents are scored
+	sight *sight // nil where there are no vectors to see
+	verdict
+	told map[int][]tool.Part // of the page's scores, where they are asked for
 }
 
 // bounds returns the places of the page among n hits.
@@ -151,22 +150,24 @@ func (w *wanted) bounds(n int) (from, to int) {
 	return from, min(n, from+min(w.Size, n-from))
 }
 
-// newest takes the page out of what passes the filters, the newest first, and returns how many do.
-func (w *wanted) newest() int {
-	n := len(w.meta.Time)
-	best := newRanking(w.meta, w.reach(n))
-	total := 0
-	for i := range n {
-		if w.pass.passes(i) {
-			total++
-			best.offer(found{doc: i})
+// newest returns the page of what passes the filters, the newest first, and how many do.
+func (list owners) newest() (page []found, total int) {
+	first := list[0]
+	best := make([]*ranking, len(list))
+	for k, w := range list {
+		best[k] = newRanking(w.meta, first.reach(list.docs()))
+		for i := range w.meta.Time {
+			if w.pass.passes(i) {
+				total++
+				best[k].offer(found{doc: i})
+			}
 		}
 	}
-	w.take(best, total)
-	for k := range w.page { // falls along the pages, as scores do
-		w.page[k].score = 1 / (1 + float32(w.Page)*float32(w.Size) + float32(k))
+	page = list.page(best, total)
+	for k := range page { // falls along the pages, as scores do
+		page[k].score = 1 / (1 + float32(first.Page)*float32(first.Size) + float32(k))
 	}
-	return total
+	return page, total
 }
 
 // reach returns how many of the best are needed to know the page, among n documents at most.
@@ -178,67 +179,60 @@ func (w *wanted) reach(n int) int {
 	return to
 }
 
-// take cuts the page out of the best of total documents.
-func (w *wanted) take(best *ranking, total int) {
-	list := best.sorted()
-	from, to := w.bounds(total)
-	w.page = list[min(from, len(list)):min(to, len(list))]
-}
-
-// score takes the page out of the best documents. Hits gets their number, and what is to be said of the vectors.
-func (s *Searcher) score(ctx context.Context, w *wanted, q *query, hits *tool.Hits) error {
-	b := s.board(len(w.meta.Time))
-	defer s.release(b)
-	l := s.look(ctx, w.Query, len(w.meta.Time), hits)
-	err := s.fill(ctx, w, q, b)
-	si := s.see(ctx, w, l, hits)
+// score returns the page of the best documents. Hits gets their number, and what is to be said of the vectors.
+func (s *Searcher) score(ctx context.Context, list owners, q *query, hits *tool.Hits) ([]found, error) {
+	for _, w := range list {
+		w.board = s.board(len(w.meta.Time))
+		defer s.release(w.board)
+	}
+	l := s.look(ctx, list, hits)
+	err := s.fill(ctx, list, q)
+	s.see(ctx, list, l, hits)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v, err := s.fuse(ctx, w, q, b, si)
+	if hits.Weak, err = s.fuse(ctx, list, q); err != nil || hits.Weak {
+		return nil, err
+	}
+	lifted, err := s.liftVerbatim(ctx, list, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if hits.Weak = v.weak; v.weak {
-		return nil
-	}
-	lifted, err := s.liftVerbatim(ctx, w, q, b, v.score)
-	if err != nil {
-		return err
-	}
-	if lifted > 0 && q.literal() && !s.recipe.noFloor {
-		v.match = func(i int) bool { return b.score[i] > 0 } // what it is like is no answer to who knows what it says
-	}
-	w.best(v, hits)
-	if w.Explain {
-		w.parts = map[int][]tool.Part{}
-		for _, d := range w.page {
-			w.parts[d.doc] = v.parts(d.doc)
+	best := make([]*ranking, len(list))
+	for k, w := range list {
+		if lifted > 0 && q.literal() && !s.recipe.noFloor {
+			words := w.board.score
+			w.match = func(i int) bool { return words[i] > 0 } // what it is like is no answer to who knows what it says
 		}
+		var matching int
+		best[k], matching = w.best(w.reach(list.docs()))
+		hits.Total += matching
 	}
-	return nil
+	page := list.page(best, hits.Total)
+	list.explain(page)
+	return page, nil
 }
 
-// best takes the page out of the documents that match and pass.
-func (w *wanted) best(v verdict, hits *tool.Hits) {
+// best returns the best of the documents that match and pass, reach at most, and how many do.
+func (w *wanted) best(reach int) (*ranking, int) {
 	var best [2]*ranking
 	var totals [2]int
-	halver(large).run(len(v.score), func(half, from, to int) {
-		best[half] = newRanking(w.meta, w.reach(len(v.score)))
+	match, pass, score := w.match, w.pass, w.score
+	halver(large).run(len(score), func(half, from, to int) {
+		best[half] = newRanking(w.meta, reach)
 		least := best[half].least()
 		for i := from; i < to; i++ {
-			if !v.match(i) || !w.pass.passes(i) {
+			if !match(i) || !pass.passes(i) {
 				continue
 			}
 			totals[half]++
-			if y := v.score[i]; y >= least {
+			if y := score[i]; y >= least {
 				best[half].offer(found{doc: i, score: y})
 				least = best[half].least()
 			}
 		}
 	})
-	hits.Total = totals[0] + totals[1]
-	w.take(best[0].joined(best[1]), hits.Total)
+	return best[0].joined(best[1]), totals[0] + totals[1]
 }
 
 // verdict is the final score of each document, and which of them are hits.
@@ -246,24 +240,23 @@ type verdict struct {
 	score []float32
 	match func(int) bool
 	parts func(int) []tool.Part
-	weak  bool // none is, since all are too weak
 }
 
 // fetch reads the originals of the page's documents. One that went away meanwhile is left out.
-func (s *Searcher) fetch(ctx context.Context, w *wanted) ([]tool.Hit, error) {
-	originals, err := s.originals(ctx, w.Query, w.meta, w.page)
+func (s *Searcher) fetch(ctx context.Context, list owners, page []found) ([]tool.Hit, error) {
+	originals, err := s.originalsOf(ctx, list, page)
 	if err != nil {
 		return nil, err
 	}
-	hits := make([]tool.Hit, 0, len(w.page))
-	docs := make([]found, 0, len(w.page))
-	for k, f := range w.page {
+	hits := make([]tool.Hit, 0, len(page))
+	docs := make([]found, 0, len(page))
+	for k, f := range page {
 		if hit := originals[k]; hit != nil {
-			hit.Score, hit.Parts = float64(f.score), w.parts[f.doc]
+			hit.Score, hit.Parts = float64(f.score), list[f.owner].told[f.doc]
 			hits, docs = append(hits, *hit), append(docs, f)
 		}
 	}
-	return hits, s.addContext(ctx, w, docs, hits)
+	return hits, s.addContext(ctx, list, docs, hits)
 }
 
 // originals returns a hit for each document, nil where the original is gone.

@@ -15,41 +15,45 @@ const (
 
 // liftVerbatim raises the documents that hold a phrase of the query word by word over all others, and returns how many it
 // found. It looks at the best of those that hold all words of a phrase.
-func (s *Searcher) liftVerbatim(ctx context.Context, w *wanted, q *query, b *board, score []float32) (lifted int, err error) {
+func (s *Searcher) liftVerbatim(ctx context.Context, list owners, q *query) (lifted int, err error) {
 	need := q.needed()
 	if need == 0 {
 		return 0, nil
 	}
-	best := newRanking(w.meta, verbatimDocs)
-	for i, held := range b.held {
-		if int(held) >= need && w.pass.passes(i) {
-			best.offer(found{doc: i, score: score[i]})
+	best := make([]*ranking, len(list))
+	for k, w := range list {
+		best[k] = newRanking(w.meta, verbatimDocs)
+		for i, held := range w.board.held {
+			if int(held) >= need && w.pass.passes(i) {
+				best[k].offer(found{doc: i, score: w.score[i]})
+			}
 		}
 	}
-	docs := best.sorted()
-	if len(docs) == 0 {
+	docs := list.joined(best)
+	if docs = docs[:min(len(docs), verbatimDocs)]; len(docs) == 0 {
 		return 0, nil
 	}
-	hits, err := s.originals(ctx, w.Query, w.meta, docs)
+	hits, err := s.originalsOf(ctx, list, docs)
 	if err != nil {
 		return 0, err
 	}
 	a := s.analyzer.get()
 	defer s.analyzer.pool.Put(a)
-	lift := spread(score)
+	lift := list.spread()
 	budget := verbatimBytes
 	for k, hit := range hits {
 		if hit == nil || len(hit.Text) > budget {
 			continue
 		}
 		budget -= len(hit.Text)
-		text, before := a.plain(hit.Text), score[docs[k].doc]
+		text, score, doc := a.plain(hit.Text), list[docs[k].owner].score, docs[k].doc
+		before := score[doc]
 		for _, p := range q.phrases {
 			if holds(text, p.text) {
-				score[docs[k].doc] += lift
+				score[doc] += lift
 			}
 		}
-		if score[docs[k].doc] > before {
+		if score[doc] > before {
 			lifted++
 		}
 	}
@@ -93,10 +97,12 @@ func (q *query) markPhrases() {
 }
 
 // spread returns by how much the best score is over the least, or over 0 where none is under it.
-func spread(score []float32) float32 {
+func (list owners) spread() float32 {
 	least, most := float32(0), float32(0)
-	for _, s := range score {
-		least, most = min(least, s), max(most, s)
+	for _, w := range list {
+		for _, s := range w.score {
+			least, most = min(least, s), max(most, s)
+		}
 	}
 	return most - least
 }

@@ -91,7 +91,8 @@ func saysNothing(text string) bool {
 
 // asked analyses the query. Of one that asks for a time alone the groups are the names of that time; what is said at it is
 // found by its date.
-func (s *Searcher) asked(w *wanted) *query {
+func (s *Searcher) asked(list owners) *query {
+	w := list[0] // only an agent's messages have authors
 	q := s.analyzer.parse(w.Text)
 	if s.recipe.day == 0 || q.quoted || !w.dates.only(w.Text, w.meta.Authors) {
 		return q
@@ -108,7 +109,10 @@ func (s *Searcher) asked(w *wanted) *query {
 			}
 		}
 	}
-	w.dates = w.dates.surest()
+	surest := w.dates.surest()
+	for _, w := range list {
+		w.dates = surest
+	}
 	return named
 }
 

@@ -54,7 +54,8 @@ type Memory interface {
 	// PauseHeartbeats holds timer heartbeats back.
 	PauseHeartbeats(d time.Duration)
 
-	// Search looks through the agent's recall and archival storage. The present turn is left out.
+	// Search looks through the agent's recall and archival storage, and where passages are wanted through the shared archives
+	// that it reads. The present turn is left out. Archives are told by name.
 	Search(ctx context.Context, q Query) (Hits, error)
 	// Read returns the originals of the message or passage with the id, with its neighbours.
 	Read(ctx context.Context, id string, around int) ([]Original, error)
@@ -113,6 +114,7 @@ type Original struct {
 	Time     time.Time
 	Text     string
 	Tags     []string
+	Archive  string // name of the shared archive that a passage is from; "" for the agent's own
 	Source   string
 	Heading  string
 	Asked    bool          // it is the one that was asked for, not a neighbour
@@ -128,25 +130,26 @@ type Eviction struct {
 	Through  string
 }
 
-// Query asks for texts of one owner.
+// Query asks for texts of one owner, and of the archives that it reads.
 type Query struct {
-	Tenant  string
-	Owner   string           // agent or archive
-	Text    string           // what to look for; "" lists the newest that pass the filters
-	Kinds   []memgpt.DocKind // nil is all
-	Roles   []memgpt.Role    // of messages; nil is all
-	Threads []string         // IDs; nil is every conversation
-	From    time.Time        // inclusive; zero is open
-	To      time.Time        // exclusive; zero is open
-	Tags    []string         // passages that have one of them
-	Exclude []string         // IDs that are no hits
-	Page    int              // from 0
-	Size    int              // hits a page
-	Zone    *time.Location
-	Now     time.Time // from when "last week" in Text counts; zero is the searcher's clock
-	Known   []string  // texts that may say when "my birthday" is: blocks of working context
-	Context int       // turns to bring along before and after each message
-	Explain bool      // bring the parts of each score along
+	Tenant   string
+	Owner    string           // agent or archive
+	Archives []string         // IDs of further owners, whose texts are ranked among Owner's as if they were its own
+	Text     string           // what to look for; "" lists the newest that pass the filters
+	Kinds    []memgpt.DocKind // nil is all
+	Roles    []memgpt.Role    // of messages; nil is all
+	Threads  []string         // IDs; nil is every conversation
+	From     time.Time        // inclusive; zero is open
+	To       time.Time        // exclusive; zero is open
+	Tags     []string         // passages that have one of them
+	Exclude  []string         // IDs that are no hits
+	Page     int              // from 0
+	Size     int              // hits a page
+	Zone     *time.Location
+	Now      time.Time // from when "last week" in Text counts; zero is the searcher's clock
+	Known    []string  // texts that may say when "my birthday" is: blocks of working context
+	Context  int       // turns to bring along before and after each message
+	Explain  bool      // bring the parts of each score along
 }
 
 // Hits is one page of results, best first.
@@ -158,7 +161,7 @@ type Hits struct {
 
 	Model      string  // of the vectors that were compared; "" where words alone were
 	Words      string  // why words alone, where vectors were wanted; "" otherwise
-	Unembedded float64 // share of the owner's texts without a vector yet, 0 to 1
+	Unembedded float64 // share of the owners' texts without a vector yet, 0 to 1
 	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
@@ -186,6 +189,8 @@ type Hit struct {
 	Source string
 	Origin memgpt.Origin
 	Score  float64
+
+	Archive string // which of Query.Archives it is from; "" is Query.Owner
 
 	Before, After []Hit  // neighbours of a message in its conversation, in order, as Query.Context asks
 	Parts         []Part // what Score is made of, as Query.Explain asks

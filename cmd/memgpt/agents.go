@@ -150,6 +150,9 @@ const setTries = 5
 func (a *app) setAgent(ctx context.Context, agent memgpt.Agent, pairs []string) (memgpt.Agent, error) {
 	for try := 1; len(pairs) > 0; try++ {
 		changed, err := apply(agent, pairs)
+		if err == nil {
+			err = a.checkArchives(ctx, &agent, &changed)
+		}
 		if err != nil {
 			return agent, fmt.Errorf("agent %s: nothing was changed: %w", agent.Name, err)
 		}

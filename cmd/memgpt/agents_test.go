@@ -18,7 +18,7 @@ func TestSettingsAreTakenIn(t *testing.T) {
 		"window=4096", "zone=Asia/Shanghai", "heartbeat=90m", "protocol=native", "alert=60%", "flush=.9", "target=0.25", "page_size=7",
 		"max_steps=20", "max_repeats=2", "system=default", "budget=$2.5/day", "budget_total=100", "budget_tokens=500_000/day",
 		"budget_tokens_total=7", "cron=0 9 * * 1-5", "quiet=22:00-07:00 all",
-		"catch_up=skip", "timer_turns=7"})
+		"catch_up=skip", "timer_turns=7", "archives=law, the manuals,law"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestSettingsAreTakenIn(t *testing.T) {
 		Protocol: memgpt.ProtocolNative, Policy: memgpt.Policy{Alert: .6, Flush: .9, Target: .25, PageSize: 7, MaxSteps: 20, MaxRepeats: 2},
 		Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: 720 * time.Hour},
 		Budget:   memgpt.Budget{Nano: 2_500_000_000, NanoTotal: 100_000_000_000, Tokens: 500_000, TokensTotal: 7},
-		Timers:   memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "skip", Turns: 7}}
+		Timers:   memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "skip", Turns: 7}, Archives: []string{"law", "the manuals"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

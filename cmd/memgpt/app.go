@@ -24,12 +24,13 @@ import (
 // app is what the commands share: settings, and the parts that they wire together.
 type app struct {
 	streams
-	getenv     func(string) string
-	agentName  string
-	threadName string
-	modelFlag  string
-	prefetch   prefetchMode
-	showCost   bool
+	getenv      func(string) string
+	agentName   string
+	threadName  string
+	archiveName string
+	modelFlag   string
+	prefetch    prefetchMode
+	showCost    bool
 
 	cfg       config.Config
 	store     *sqlite.Store

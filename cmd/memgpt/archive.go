@@ -18,7 +18,8 @@ import (
 
 func (a *app) archiveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "archive", Short: "look at and tidy archival memory"}
-	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete(), a.archiveDedup())
+	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete(), a.archiveDedup(), a.archiveNames())
+	a.archiveFlag(cmd)
 	return cmd
 }
 
@@ -95,7 +96,7 @@ func (a *app) archiveList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the passages in the order in which they were stored", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
 				q := store.PassageRange{Tenant: agent.Tenant, Owner: agent.ID, Source: source, Dead: dead, Limit: limit}
 				n := 0
 				err := a.eachPassage(cmd.Context(), q, func(p *memgpt.Passage) error {
@@ -146,7 +147,7 @@ func (a *app) archiveSources() *cobra.Command {
 	return &cobra.Command{
 		Use: "sources", Short: "list the documents that passages came from", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
 				list, err := a.store.Sources(cmd.Context(), agent.Tenant, agent.ID)
 				for _, s := range list {
 					if _, err := fmt.Fprintf(a.out, "%7d  %s\n", s.Passages, s.Name); err != nil {
@@ -164,7 +165,7 @@ func (a *app) archiveShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "print a passage whole", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
 				p, err := a.passage(cmd.Context(), agent, args[0])
 				if err != nil {
 					return err
@@ -183,7 +184,7 @@ func (a *app) passage(ctx context.Context, agent memgpt.Agent, id string) (memgp
 		return memgpt.Passage{}, err
 	}
 	if len(list) == 0 {
-		return memgpt.Passage{}, fmt.Errorf("agent %s has no passage %q; memgpt archive list shows them", agent.Name, id)
+		return memgpt.Passage{}, fmt.Errorf("%s has no passage %q; memgpt archive list shows them", a.ownerText(agent), id)
 	}
 	return list[0], nil
 }
@@ -196,7 +197,7 @@ func (a *app) archiveDelete() *cobra.Command {
 			if (source == "") == (len(args) == 0) {
 				return fmt.Errorf("name passages by their ids, or all of a document with --source")
 			}
-			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
 				n, err := a.deletePassages(cmd.Context(), agent, args, source)
 				if n > 0 || err == nil {
 					a.say("%d passages were taken out of results", n)
@@ -279,7 +280,7 @@ func (a *app) unknownSource(ctx context.Context, agent memgpt.Agent, source stri
 	if len(near) > 0 {
 		hint = "near to it: " + strings.Join(near, ", ") + "; " + hint
 	}
-	return fmt.Errorf("agent %s has no passages of the document %q; %s", agent.Name, source, hint)
+	return fmt.Errorf("%s has no passages of the document %q; %s", a.ownerText(agent), source, hint)
 }
 
 // maxShown is how many passages of a pile are printed.
@@ -293,7 +294,7 @@ func (a *app) archiveDedup() *cobra.Command {
 			"that differ in a number, a date, a name or a negation stay apart and are shown side by side, the newer first.\n" +
 			"It changes nothing; the commands that it prints do.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
+			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
 				piles, spare := 0, 0
 				err := a.search.Piles(cmd.Context(), agent.Tenant, agent.ID, func(p retrieve.Pile) error {
 					if len(p.Passages) > 1 {

@@ -15,6 +15,7 @@ import (
 	"memgpt/kernel"
 	"memgpt/memtool"
 	"memgpt/retrieve"
+	"memgpt/store"
 	"memgpt/token"
 	"memgpt/tool"
 )
@@ -73,6 +74,7 @@ func (f *forgetter) passage() *cobra.Command {
 			})
 		},
 	}
+	f.archiveFlag(cmd)
 	cmd.Flags().StringVar(&source, "source", "", "all that came from this document")
 	cmd.Flags().StringVar(&query, "search", "", "what a search for this finds, the best first")
 	cmd.Flags().IntVar(&limit, "limit", 10, "with --search: as many at most")
@@ -146,12 +148,15 @@ func (f *forgetter) agent() *cobra.Command {
 
 // forget shows what goes, asks, and erases.
 func (f *forgetter) forget(ctx context.Context, choose func(*kernel.Forgetting) error) error {
-	return f.withAgent(ctx, func(agent memgpt.Agent) error {
+	return f.withOwner(ctx, func(agent memgpt.Agent) error {
 		k, err := f.kernelWithoutModel()
 		if err != nil {
 			return err
 		}
 		what := kernel.Forgetting{Agent: agent}
+		if f.archiveName != "" {
+			what.Archive = &store.Archive{Tenant: agent.Tenant, Name: agent.Name, ID: agent.ID}
+		}
 		if err := choose(&what); err != nil {
 			return err
 		}
@@ -179,13 +184,13 @@ func (f *forgetter) forget(ctx context.Context, choose func(*kernel.Forgetting) 
 	})
 }
 
-// kernelWithoutModel returns a kernel that asks no model: forgetting needs none.
-func (f *forgetter) kernelWithoutModel() (*kernel.Kernel, error) {
+// kernelWithoutModel returns a kernel that asks no model: forgetting needs none, nor does a shared archive.
+func (a *app) kernelWithoutModel() (*kernel.Kernel, error) {
 	count, err := token.New(token.Config{})
 	if err != nil {
 		return nil, err
 	}
-	return kernel.New(kernel.Config{Store: f.store, Search: f.search, Analyzer: new(retrieve.Analyzer), Counter: count, NewID: newID,
+	return kernel.New(kernel.Config{Store: a.store, Search: a.search, Analyzer: new(retrieve.Analyzer), Counter: count, NewID: newID,
 		Normalize: retrieve.SameKey, System: memtool.System,
 		Model: func(memgpt.Agent) (memgpt.Model, error) { return nil, errors.New("there is no model here") }})
 }

@@ -17,6 +17,7 @@ import (
 	"memgpt/host"
 	"memgpt/ingest"
 	"memgpt/kernel"
+	"memgpt/store"
 )
 
 // loadBatch is how many passages one commit holds: enough to make commits cheap, few enough to hold others up for
@@ -32,7 +33,8 @@ func (a *app) loadCommand() *cobra.Command {
 		Use: "load FILE|DIR|-", Short: "store documents in archival memory", Args: cobra.ExactArgs(1),
 		Long: "load cuts plain text in any common encoding, Markdown and lines of JSON ({\"text\",\"time\"?,\"tags\"?,\"source\"?,\"heading\"?})\n" +
 			"into passages of the agent's archive. What is stored already is left out: a load that was interrupted is simply run\n" +
-			"again. The agent is told of each document that came. - reads standard input.",
+			"again. The agent is told of each document that came. - reads standard input. With --archive they go to a shared archive,\n" +
+			"which is made if there is none, and which any number of agents can read (memgpt agents set NAME archives=...).",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			defer a.close()
 			return a.load(cmd.Context(), args[0], flags)
@@ -41,17 +43,19 @@ func (a *app) loadCommand() *cobra.Command {
 	cmd.Flags().StringVar(&flags.encoding, "encoding", "", "encoding of the documents, as gb18030; it is found out otherwise")
 	cmd.Flags().StringVar(&flags.source, "source", "", "name under which the passages of a single document are kept")
 	a.threadFlag(cmd)
+	a.archiveFlag(cmd)
 	return cmd
 }
 
-// loader loads documents for one agent.
+// loader loads documents for one agent, or into a shared archive.
 type loader struct {
 	*app
 	agent  memgpt.Agent
 	thread memgpt.Thread
 	cutter *ingest.Cutter
 	failed int
-	behind bool // somebody else lets the agent run on what it is told
+	shared *store.Archive // nil for the agent's own
+	behind bool           // somebody else lets the agent run on what it is told
 }
 
 func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
@@ -59,16 +63,43 @@ func (a *app) load(ctx context.Context, path string, flags loadFlags) error {
 	if err != nil {
 		return err
 	}
+	l := &loader{app: a, cutter: cutter}
+	if a.archiveName != "" {
+		return l.loadShared(ctx, path, flags)
+	}
 	if err := a.start(ctx); err != nil {
 		return err
 	}
-	agent, th, err := a.agent(ctx)
+	if l.agent, l.thread, err = a.agent(ctx); err != nil {
+		return err
+	}
+	return l.load(ctx, path, flags)
+}
+
+// loadShared loads into a shared archive, for which no agent and no model is needed.
+func (l *loader) loadShared(ctx context.Context, path string, flags loadFlags) error {
+	if err := l.open(ctx); err != nil {
+		return err
+	}
+	if _, err := os.Stat(path); err != nil && path != "-" {
+		return err // before an archive is made for it
+	}
+	archive, err := l.madeArchive(ctx, l.archiveName)
 	if err != nil {
 		return err
 	}
-	l := &loader{app: a, agent: agent, thread: th, cutter: cutter}
+	if l.kernel, err = l.kernelWithoutModel(); err != nil {
+		return err
+	}
+	l.shared = &archive
+	err = l.load(ctx, path, flags)
+	l.embedOwn(ctx, l.standIn(archive))
+	return err
+}
+
+func (l *loader) load(ctx context.Context, path string, flags loadFlags) error {
 	if path == "-" {
-		return l.document(ctx, nameOr(flags.source, "standard input"), stoppable(ctx, a.in), 0)
+		return l.document(ctx, nameOr(flags.source, "standard input"), stoppable(ctx, l.in), 0)
 	}
 	info, err := os.Stat(path)
 	switch {
@@ -131,9 +162,29 @@ func (l *loader) directory(ctx context.Context, path string) error {
 	return nil
 }
 
+// begin begins to load a document.
+func (l *loader) begin(ctx context.Context, name string) (*kernel.Loading, error) {
+	if l.shared != nil {
+		return l.kernel.BeginSharedLoad(ctx, *l.shared, name)
+	}
+	return l.kernel.BeginLoad(ctx, l.agent, name)
+}
+
+// end stores the last passages of a document, and of an agent's what it is told.
+func (l *loader) end(ctx context.Context, loading *kernel.Loading, last []memgpt.Passage, loaded host.Message) error {
+	if l.shared != nil {
+		return loading.End(ctx, last, nil)
+	}
+	event, err := l.host.Event(loaded)
+	if err != nil {
+		return err
+	}
+	return loading.End(ctx, last, &event)
+}
+
 // document loads one document and tells the agent of it.
 func (l *loader) document(ctx context.Context, name string, r io.Reader, size int64) error {
-	loading, err := l.kernel.BeginLoad(ctx, l.agent, name)
+	loading, err := l.begin(ctx, name)
 	if err != nil {
 		return fmt.Errorf("load %s: %w", name, err)
 	}
@@ -152,10 +203,7 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 	})
 	loaded := l.loaded(name, report.Chunks)
 	if err == nil {
-		var event memgpt.Event
-		if event, err = l.host.Event(loaded); err == nil {
-			err = loading.End(ctx, batch, event)
-		}
+		err = l.end(ctx, loading, batch, loaded)
 	}
 	bar.end()
 	switch in := loading.Added + loading.Before; {
@@ -165,7 +213,7 @@ func (l *loader) document(ctx context.Context, name string, r io.Reader, size in
 		return fmt.Errorf("load %s: %w", name, err)
 	}
 	l.tellReport(name, report, loading)
-	if !loading.Told || l.behind {
+	if !loading.Told || l.behind || l.shared != nil {
 		return nil
 	}
 	return l.raise(ctx, name, loaded)

@@ -12,14 +12,15 @@ import (
 
 // hitLine is one hit as search --json prints it.
 type hitLine struct {
-	Rank  int            `json:"rank"` // from 1
-	ID    string         `json:"id"`
-	Kind  memgpt.DocKind `json:"kind"`
-	Time  *string        `json:"time"` // null when unknown
-	Role  memgpt.Role    `json:"role"`
-	Name  string         `json:"name,omitempty"`
-	Text  string         `json:"text"`
-	Score float64        `json:"score"`
+	Rank    int            `json:"rank"` // from 1
+	ID      string         `json:"id"`
+	Kind    memgpt.DocKind `json:"kind"`
+	Time    *string        `json:"time"` // null when unknown
+	Role    memgpt.Role    `json:"role"`
+	Name    string         `json:"name,omitempty"`
+	Archive string         `json:"archive,omitempty"` // name of the shared archive that it is from
+	Text    string         `json:"text"`
+	Score   float64        `json:"score"`
 
 	Parts  map[string]float64 `json:"parts,omitempty"`  // with --explain
 	Before []string           `json:"before,omitempty"` // with --context
@@ -43,10 +44,17 @@ func (a *app) searchCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hits, err := a.search.Search(cmd.Context(), tool.Query{Owner: agent.ID, Text: strings.Join(args, " "), Page: page,
+			archives, names, err := a.readArchives(cmd.Context(), &agent)
+			if err != nil {
+				return err
+			}
+			hits, err := a.search.Search(cmd.Context(), tool.Query{Owner: agent.ID, Archives: archives, Text: strings.Join(args, " "), Page: page,
 				Size: limit, Zone: agent.Location(), Context: around, Explain: explain})
 			if err != nil {
 				return err
+			}
+			for i := range hits.List {
+				hits.List[i].Archive = names[hits.List[i].Archive]
 			}
 			return a.printHits(agent, hits, asJSON)
 		},
@@ -62,7 +70,7 @@ func (a *app) searchCommand() *cobra.Command {
 func (a *app) printHits(agent memgpt.Agent, hits tool.Hits, asJSON bool) error {
 	for i, h := range hits.List {
 		line := hitLine{Rank: hits.Page*hits.Size + i + 1, ID: h.ID, Kind: h.Kind, Time: timeOf(inZone(h.Time, agent)), Role: h.Role,
-			Name: h.Author, Text: h.Text, Score: h.Score, Before: spokenLines(h.Before), After: spokenLines(h.After)}
+			Name: h.Author, Archive: h.Archive, Text: h.Text, Score: h.Score, Before: spokenLines(h.Before), After: spokenLines(h.After)}
 		for _, p := range h.Parts {
 			if line.Parts == nil {
 				line.Parts = map[string]float64{}
@@ -90,6 +98,9 @@ func (a *app) printHit(l hitLine, parts []tool.Part) error {
 	}
 	if l.Name != "" {
 		who = l.Name
+	}
+	if l.Archive != "" {
+		who = "of archive " + l.Archive
 	}
 	var b strings.Builder
 	for _, s := range l.Before {

@@ -69,6 +69,7 @@ func settings() []setting {
 		countSetting("max_steps", "steps a turn", "50", func(a *memgpt.Agent) *int { return &a.Policy.MaxSteps }, 1, mostSteps),
 		countSetting("max_repeats", "identical calls in a row before a turn is stopped", "3",
 			func(a *memgpt.Agent) *int { return &a.Policy.MaxRepeats }, 1, mostSteps),
+		archivesSetting(),
 		textSetting("system", "system instructions in place of the built-in ones", "the built-in ones",
 			func(a *memgpt.Agent) *string { return &a.System }, nil),
 	}, budgetSettings())

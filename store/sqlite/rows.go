@@ -26,6 +26,7 @@ type agentRow struct {
 	Zone      string          `json:"zone,omitempty"`
 	Blocks    []string        `json:"blocks,omitempty"`
 	Tools     []string        `json:"tools"`
+	Archives  []string        `json:"archives,omitempty"`
 	Policy    memgpt.Policy   `json:"policy,omitzero"`
 	Heartbeat time.Duration   `json:"heartbeat,omitempty"`
 	Prefetch  memgpt.Prefetch `json:"prefetch,omitzero"`

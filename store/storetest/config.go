@@ -15,6 +15,7 @@ import (
 func fullAgent(e *env) memgpt.Agent {
 	return memgpt.Agent{ID: e.id("agent"), Tenant: "acme", Name: "Ada", System: "be <brief> & kind", Protocol: memgpt.ProtocolNative,
 		Model: "m", Window: 4096, Zone: "Asia/Shanghai", Blocks: []string{"b1", "b2"}, Tools: []string{"web"},
+		Archives:  []string{"law", "manuals"},
 		Policy:    memgpt.Policy{Alert: 0.6, Flush: 0.9, Target: 0.4, PageSize: 7, MaxSteps: 9, MaxRepeats: 2},
 		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
 		Budget:  memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4},
