@@ -25,7 +25,7 @@ const tellsItself = "openrouter"
 func (m *Model) Capabilities() memgpt.Capabilities { return m.inner.Capabilities() }
 
 // Generate implements memgpt.Model. It asks the request's Meter before the call, and tells it of each reply, failed ones
-// too where the provider reported what they used. A usage that has a cost already, as a provider told it, keeps that.
+// too where the provider reported what they used, or where pieces had come: then without figures. A usage that has a cost already, as a provider told it, keeps that.
 func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
 	meter, name := req.Meter, req.Model
 	if name == "" {
@@ -39,7 +39,15 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 			return nil, err
 		}
 	}
-	resp, err := m.inner.Generate(ctx, req, stream)
+	began := false
+	pass := stream
+	if meter != nil && stream != nil {
+		pass = func(d memgpt.Delta) { began = true; stream(d) }
+	}
+	resp, err := m.inner.Generate(ctx, req, pass)
+	if resp == nil && began { // it broke off or was given up: providers bill what they read, and nobody says how much
+		meter.Spent(name, memgpt.Usage{Calls: 1})
+	}
 	if resp == nil {
 		return nil, err
 	}

@@ -65,8 +65,16 @@ func (r *run) readReply(reply *memgpt.Response) ([]call, memgpt.Parts) {
 	for _, c := range native {
 		calls = append(calls, r.read(c, reply.Finish == memgpt.FinishLength))
 	}
-	if len(native) == 0 {
-		calls, text = r.prose(text, reply.Finish == memgpt.FinishLength)
+	switch all := text; {
+	case reply.Prompted: // they were read from the text by whoever put the functions into the prompt
+		for _, c := range native {
+			all += "\n" + string(mustJSON(map[string]any{"name": c.Name, "arguments": json.RawMessage(safeArgs(c.Arguments))}))
+		}
+		calls, text = r.withoutQuoted(calls, native, text, all)
+	case len(native) == 0:
+		var written []memgpt.Call
+		calls, written, text = r.prose(text, reply.Finish == memgpt.FinishLength)
+		calls, text = r.withoutQuoted(calls, written, text, all)
 	}
 	calls = r.distinct(calls)
 	if said := r.textPart(text, calls); !blank(said.Text) {
@@ -78,20 +86,62 @@ func (r *run) readReply(reply *memgpt.Response) ([]call, memgpt.Parts) {
 	return calls, parts
 }
 
-// prose reads the calls that a model without native calling wrote as text.
-func (r *run) prose(text string, cut bool) ([]call, string) {
+// prose reads the calls that a model without native calling wrote as text: as they can run, and as they were written.
+func (r *run) prose(text string, cut bool) (calls []call, written []memgpt.Call, rest string) {
 	found, rest := schema.FindCalls(text, func(name string) bool { return r.ts.byName[name] != nil })
 	if len(found) == 0 {
-		return nil, text
+		return nil, nil, text
 	}
-	var calls []call
 	for _, f := range found {
-		c := r.read(memgpt.Call{Name: f.Name, Arguments: f.Arguments}, cut)
+		w := memgpt.Call{Name: f.Name, Arguments: f.Arguments}
+		c := r.read(w, cut)
 		c.cut = c.cut || f.Truncated || f.Open && cut
-		calls = append(calls, c)
+		calls, written = append(calls, c), append(written, w)
+	}
+	return calls, written, rest
+}
+
+// withoutQuoted looks for calls that were written among other words (rest) and stand word for word in what somebody else
+// wrote: they are quotations, else whoever gets the model to repeat a text would have it run. A reply that has no others is
+// all text; beside others they are refused.
+func (r *run) withoutQuoted(calls []call, written []memgpt.Call, rest, all string) ([]call, string) {
+	if blank(rest) {
+		return calls, rest
+	}
+	n := 0
+	for i, w := range written {
+		if calls[i].Name != memgpt.FuncSendMessage && r.quoted(w) {
+			calls[i].fault = "not run: this call stands word for word in what you were sent, so that it was taken for a quotation;" +
+				" to make it, write it alone"
+			n++
+		}
+	}
+	if n > 0 && n == len(calls) {
+		return nil, all
 	}
 	return calls, rest
 }
+
+// quoted reports whether a call stands in a message of the queue that the model did not write.
+func (r *run) quoted(c memgpt.Call) bool {
+	name, args := unspaced(c.Name), unspaced(c.Arguments)
+	if len(args) <= len("{}") {
+		return false
+	}
+	for i := range r.st.Queue {
+		m := &r.st.Queue[i].Message
+		if m.Role == memgpt.RoleAssistant {
+			continue
+		}
+		if said := unspaced(m.Said()); strings.Contains(said, args) && strings.Contains(said, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// unspaced is a text without white space, which nobody repeats exactly.
+func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // textPart decides whether a reply's text is said or thought. In the memgpt protocol text is inner monologue, but a reply
 // without a call in a user's turn that has no answer yet is said: it is what a model means that forgot the function. In
@@ -200,10 +250,11 @@ func (r *run) distinct(calls []call) []call {
 			c.fault = "not run: the same call stands before it in this reply"
 		}
 		same[key] = true
-		if n := r.repeats(c); c.fault == "" && n >= r.maxRepeats()-1 {
+		n := r.repeats(c)
+		if c.fault == "" && n >= r.maxRepeats()-1 {
 			c.fault = fmt.Sprintf("not run: this very call was made %d times in this turn, with the result above; do something else", n)
-			c.endless = n >= r.maxRepeats()
 		}
+		c.endless = n >= r.maxRepeats() // one that can't run is made again for ever too
 	}
 	return calls
 }

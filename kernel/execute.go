@@ -154,6 +154,7 @@ func editsBlocks(name string) bool {
 // does an alert that is due.
 func (r *run) heartbeat() {
 	r.extra = false
+	r.mark() // the reply may have corrected the count, and its calls the blocks: old marks would earn a step for no alert
 	switch {
 	case r.done:
 	case slices.ContainsFunc(r.calls, func(c call) bool { return c.endless }):

@@ -115,6 +115,12 @@ func (r *run) account(counted int, reply *memgpt.Response) {
 			" it seems to have cut the prompt; set its context window to the agent's"})
 		return
 	}
+	if !r.roomAt(float64(u.Input) / float64(max(counted, 1))) {
+		r.flag("count_implausible")
+		r.emit(memgpt.Warned{Code: "count_implausible", Text: "the provider counted " + strconv.Itoa(u.Input) + " tokens, by which the window of " +
+			strconv.Itoa(r.window) + " would have no room for a conversation; that count is not relied on: set a larger window if it is right"})
+		return
+	}
 	r.k.cfg.Counter.Observe(r.name, counted, u.Input)
 }
 

@@ -134,17 +134,21 @@ func (r *run) configure() (err error) {
 	return r.fitFixed()
 }
 
-// fitFixed computes the window's marks for the present blocks.
+// mark computes the window's marks for the present blocks and the present count.
+func (r *run) mark() {
+	r.win = newWindow(r.window, tokens(r.ts.tokens()+r.prefix().Tokens+requestTokens, r.factor()), r.st.Agent.Policy)
+}
+
+// fitFixed is mark, and refuses a fixed part that leaves no room.
 func (r *run) fitFixed() error {
-	factor := r.factor()
-	tools := tokens(r.ts.tokens(), factor)
-	fixed := tokens(r.ts.tokens()+r.prefix().Tokens+requestTokens, factor)
-	r.win = newWindow(r.window, fixed, r.st.Agent.Policy)
+	r.mark()
 	if r.win.room() >= minRoom {
 		return nil
 	}
+	factor := r.factor()
+	tools := tokens(r.ts.tokens(), factor)
 	system := tokens(r.k.cfg.Counter.Text(r.k.instructions(&r.st.Agent, r.compact)), factor)
-	return r.win.refuse(tools, system, fixed-tools-system)
+	return r.win.refuse(tools, system, r.win.fixed-tools-system)
 }
 
 // factor is what counts are multiplied with to get the provider's tokens.

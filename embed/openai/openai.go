@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // Defaults of Config. A batch of 64 texts and 200,000 bytes stays under OpenAI's 300,000 tokens a request, and is quick
@@ -64,7 +65,7 @@ type Embedder struct {
 func New(cfg Config) (*Embedder, error) {
 	u, err := url.Parse(strings.TrimSpace(cfg.BaseURL))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:port/v1 or https://host/v1", memgpt.CutText(cfg.BaseURL, 200))
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:port/v1 or https://host/v1", wire.Shown(cfg.BaseURL))
 	}
 	if cfg.Model == "" {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "embed at %s: no model is named", u.Host)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 type request struct {
@@ -176,10 +177,7 @@ func (e *Embedder) refused(resp *http.Response) *memgpt.Error {
 
 // judge gives a refusal its code and text.
 func (e *Embedder) judge(status int, body string) *memgpt.Error {
-	said := said(body)
-	if e.cfg.APIKey != "" {
-		said = strings.ReplaceAll(said, e.cfg.APIKey, "***")
-	}
+	said := wire.Hide(said(body), e.cfg.APIKey)
 	code := statusCode(status)
 	lower := strings.ToLower(said)
 	switch {

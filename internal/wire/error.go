@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"memgpt"
 )
@@ -41,4 +42,45 @@ func Plain(err error) error {
 		}
 		err = under
 	}
+}
+
+// Shown returns an address for an error: without what may be secret in it, which is all before the last @ of the host and
+// what stands in the query, also where the address can't be read.
+func Shown(address string) string {
+	address = memgpt.CleanText(strings.TrimSpace(address))
+	address, _, _ = strings.Cut(address, "#")
+	bare, _, asked := strings.Cut(address, "?")
+	scheme, rest, ok := strings.Cut(bare, "://")
+	if !ok {
+		scheme, rest = "", bare
+	}
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 {
+		rest = "…@" + rest[i+1:]
+	}
+	if ok {
+		rest = scheme + "://" + rest
+	}
+	if asked {
+		rest += "?…"
+	}
+	return memgpt.CutText(rest, 200)
+}
+
+// leastKey is the length under which a key is no secret, and may be part of any word.
+const leastKey = 4
+
+// Hide returns a server's words without a key that it repeats.
+func Hide(s, key string) string {
+	if len(key) < leastKey {
+		return s
+	}
+	return strings.ReplaceAll(s, key, "***")
+}
+
+// HideIn is Hide for all that an error says; nil is left.
+func HideIn(e *memgpt.Error, key string) {
+	if e == nil || len(key) < leastKey || !strings.Contains(e.Error(), key) {
+		return
+	}
+	e.Text, e.Err = Hide(e.Error(), key), nil
 }

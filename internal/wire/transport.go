@@ -3,12 +3,15 @@
 package wire
 
 import (
+	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +34,7 @@ func NewClient(like *http.Client, connect time.Duration) *http.Client {
 	} else {
 		client.Transport = NewTransport(connect, http.ProxyFromEnvironment)
 	}
+	client.Transport = inflating{client.Transport}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }
@@ -50,6 +54,52 @@ func NewTransport(connect time.Duration, proxy func(*http.Request) (*url.URL, er
 		DisableCompression:  true, // a compressed stream is held back by its encoder
 	}
 }
+
+// inflating reads answers that are compressed. None is asked for, but some gateways compress all the same.
+type inflating struct{ under http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t inflating) RoundTrip(req *http.Request) (*http.Response, error) {
+	under := t.under
+	if under == nil {
+		under = http.DefaultTransport
+	}
+	resp, err := under.RoundTrip(req)
+	if err != nil || !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		return resp, err
+	}
+	resp.Header.Del("Content-Encoding")
+	resp.Header.Del("Content-Length")
+	resp.ContentLength, resp.Uncompressed = -1, true
+	resp.Body = &inflated{under: resp.Body}
+	return resp, nil
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+func (t inflating) CloseIdleConnections() {
+	if c, ok := t.under.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// inflated is a compressed body. What is no gzip fails at the first read.
+type inflated struct {
+	under io.ReadCloser
+	plain *gzip.Reader
+}
+
+// Read implements io.Reader.
+func (b *inflated) Read(p []byte) (n int, err error) {
+	if b.plain == nil {
+		if b.plain, err = gzip.NewReader(b.under); err != nil {
+			return 0, fmt.Errorf("read a compressed answer: %w", err)
+		}
+	}
+	return b.plain.Read(p)
+}
+
+// Close implements io.Closer.
+func (b *inflated) Close() error { return b.under.Close() }
 
 // Body is a request's body that lets go of its bytes when they are sent.
 type Body struct {

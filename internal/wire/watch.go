@@ -100,10 +100,19 @@ func (w *Watch) Limit() string {
 	return "nothing more came within " + l.Idle.String()
 }
 
-// Watched is a body that tells the watch of its bytes.
+// MaxAnswer bounds the bytes of one answer on the wire. The longest replies that models give (128 Ki tokens) are streamed
+// in half of that; whoever sends more does not end, and would fill the memory.
+const MaxAnswer = 64 << 20
+
+// ErrLong is the end of an answer that passes a bound of its size. It is no use to ask again.
+var ErrLong = errors.New("it is longer than any reply")
+
+// Watched is a body that tells the watch of its bytes, and ends with ErrLong after MaxAnswer of them.
 type Watched struct {
 	io.ReadCloser
 	Watch *Watch
+	Long  bool // it may go on for hours, as the progress of a download: no MaxAnswer
+	read  int
 }
 
 // Read implements io.Reader.
@@ -111,6 +120,9 @@ func (b *Watched) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
 		b.Watch.bytes()
+	}
+	if b.read += n; b.read > MaxAnswer && !b.Long {
+		return n, ErrLong
 	}
 	return n, err
 }

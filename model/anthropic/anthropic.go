@@ -148,7 +148,7 @@ func parseBase(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want https://host", memgpt.CutText(s, 200))
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want https://host", wire.Shown(s))
 	}
 	path := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/messages")
 	u.Path, u.RawPath, u.Fragment = strings.TrimRight(strings.TrimSuffix(path, "/v1"), "/")+"/", "", ""
@@ -208,6 +208,9 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	how, revived := form{force: m.forces(name), thoughts: true}, false
 	for try := 1; ; try++ {
 		resp, f := m.call(ctx, req, name, how, stream)
+		if f != nil {
+			wire.HideIn(f.err, m.cfg.APIKey)
+		}
 		switch {
 		case f == nil:
 			return resp, nil

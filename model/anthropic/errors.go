@@ -37,7 +37,7 @@ func (m *Model) unreachable(w *wire.Watch, err error, reused bool) *fault {
 func (m *Model) refused(resp *http.Response) *fault {
 	text := "messages at " + m.host + ": status " + strconv.Itoa(resp.StatusCode)
 	if to := resp.Header.Get("Location"); to != "" {
-		text += " (set the base URL to " + memgpt.CutText(memgpt.CleanText(to), 200) + ")"
+		text += " (set the base URL to " + wire.Shown(to) + ")"
 	}
 	return &fault{err: &memgpt.Error{Code: memgpt.CodeModelRequest, Text: text}, status: resp.StatusCode}
 }
@@ -77,11 +77,7 @@ func plainBody(raw string, resp *http.Response) string {
 
 // hide makes a provider's words fit to be shown: short, clean, without the key.
 func (m *Model) hide(s string) string {
-	s = memgpt.CleanText(s)
-	if m.cfg.APIKey != "" {
-		s = strings.ReplaceAll(s, m.cfg.APIKey, "***")
-	}
-	return memgpt.CutText(strings.TrimSpace(s), saidLimit)
+	return memgpt.CutText(strings.TrimSpace(wire.Hide(memgpt.CleanText(s), m.cfg.APIKey)), saidLimit)
 }
 
 // advice tells what to do about a refusal, where that is not clear from the provider's words.

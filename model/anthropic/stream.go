@@ -83,12 +83,9 @@ func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fa
 		Finish: memgpt.FinishStop, Usage: r.tokens(), Model: r.model}, f
 }
 
-// maxBody bounds an answer in one piece: what is longer is no reply.
-const maxBody = 64 << 20
-
 // readWhole reads a message in one piece, as the events that it would have come in.
 func (r *reply) readWhole(w *wire.Watch, body io.Reader) *fault {
-	data, err := io.ReadAll(io.LimitReader(body, maxBody))
+	data, err := io.ReadAll(body)
 	if err != nil {
 		return r.ended(err)
 	}
@@ -281,6 +278,8 @@ func (r *reply) send(d memgpt.Delta) {
 // ended judges the end of an answer.
 func (r *reply) ended(err error) *fault {
 	switch {
+	case errors.Is(err, wire.ErrLong):
+		return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "messages: the answer was given up: %w", err)}
 	case r.stop != "" || r.done:
 		return r.complete()
 	case errors.Is(err, io.EOF) && r.events == 0:

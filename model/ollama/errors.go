@@ -45,18 +45,14 @@ func (m *Model) refused(resp *http.Response, what, model string) *fault {
 
 // hide makes a server's words fit to be shown: short, clean, without the key.
 func (m *Model) hide(s string) string {
-	s = memgpt.CleanText(s)
-	if m.cfg.APIKey != "" {
-		s = strings.ReplaceAll(s, m.cfg.APIKey, "***")
-	}
-	return memgpt.CutText(strings.TrimSpace(s), saidLimit)
+	return memgpt.CutText(strings.TrimSpace(wire.Hide(memgpt.CleanText(s), m.cfg.APIKey)), saidLimit)
 }
 
 // advice tells what to do about a refusal, where that is not clear from the server's words.
 func advice(code memgpt.Code, resp *http.Response, said, model string) string {
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return " (set the base URL to " + memgpt.CutText(memgpt.CleanText(resp.Header.Get("Location")), 200) + ")"
+		return " (set the base URL to " + wire.Shown(resp.Header.Get("Location")) + ")"
 	case resp.StatusCode == http.StatusNotFound && model != "" && strings.Contains(said, "not found"):
 		return " (the server doesn't have the model: `ollama pull " + model + "` loads it down)"
 	case code == memgpt.CodeModelAuth:

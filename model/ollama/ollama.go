@@ -119,7 +119,7 @@ func parseBase(s string) (*url.URL, error) {
 	}
 	u, err := url.Parse(full)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:11434", memgpt.CutText(s, 200))
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:11434", wire.Shown(s))
 	}
 	path := strings.TrimRight(u.Path, "/")
 	for _, end := range []string{"/api/chat", "/api", "/v1"} {
@@ -172,6 +172,9 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	}
 	for revived := false; ; {
 		resp, f := m.call(ctx, req, name, shown, stream)
+		if f != nil {
+			wire.HideIn(f.err, m.cfg.APIKey)
+		}
 		switch {
 		case f == nil:
 			return resp, nil

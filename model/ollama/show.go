@@ -172,7 +172,7 @@ func (m *Model) pulled(w *wire.Watch, resp *http.Response, what string, progress
 		return m.refused(resp, what, "")
 	}
 	done := false
-	err := eachLine(&wire.Watched{ReadCloser: resp.Body, Watch: w}, func(line []byte) *fault {
+	err := eachLine(&wire.Watched{ReadCloser: resp.Body, Watch: w, Long: true}, func(line []byte) *fault {
 		w.Piece()
 		var p struct {
 			Progress

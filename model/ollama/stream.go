@@ -34,7 +34,7 @@ func eachLine(r io.Reader, take func([]byte) *fault) lineEnd {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if whole := bytes.TrimSpace(line); len(whole) > 0 {
+		if whole := bytes.TrimSpace(line); len(whole) > 0 && !errors.Is(err, wire.ErrLong) {
 			if f := take(whole); f != nil {
 				return lineEnd{fault: f, err: err}
 			}
@@ -204,6 +204,8 @@ func (r *reply) count(c *chunk) {
 // ended judges the end of an answer.
 func (r *reply) ended(err error) *fault {
 	switch {
+	case errors.Is(err, wire.ErrLong):
+		return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "chat: the answer was given up: %w", err)}
 	case r.done && len(r.calls) == 0 && strings.TrimSpace(r.text.String()) == "" && r.finish() != memgpt.FinishLength:
 		return &fault{err: memgpt.Errorf(memgpt.CodeModelEmpty, "chat: an answer without content")}
 	case r.done:

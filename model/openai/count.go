@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
@@ -150,7 +151,7 @@ func (m *Model) ask(ctx context.Context, address string, body []byte, into any) 
 	default:
 		return m.refused("count tokens", resp).err
 	}
-	data, err := readAll(resp.Body)
+	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return memgpt.Errorf(memgpt.CodeModelDown, "count tokens at %s: %w", m.base.Host, err)
 	}

@@ -111,9 +111,9 @@ func named(ctx context.Context, f *Found) (*Found, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	transport := wire.NewTransport(lookTimeout, http.ProxyFromEnvironment)
-	defer transport.CloseIdleConnections()
-	e := &endpoint{base: base, key: f.APIKey, client: &http.Client{Transport: transport}, prof: prof}
+	client := wire.NewClient(nil, lookTimeout)
+	defer client.CloseIdleConnections()
+	e := &endpoint{base: base, key: f.APIKey, client: client, prof: prof}
 	if err := e.complete(ctx, f); err != nil {
 		f.Note = err.Error()
 	}
@@ -162,9 +162,8 @@ func firstChat(list []listed) string {
 
 // local asks all places at once and takes the first of their order that lists the model, else the first that answers.
 func local(ctx context.Context, cfg *DiscoverConfig) (*Found, error) {
-	transport := wire.NewTransport(orDefault(cfg.Probe, DefaultProbe), nil)
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := wire.NewClient(&http.Client{Transport: wire.NewTransport(orDefault(cfg.Probe, DefaultProbe), nil)}, 0)
+	defer client.CloseIdleConnections()
 	found := make([]*Found, len(cfg.Places))
 	var wg sync.WaitGroup
 	for i, p := range cfg.Places {

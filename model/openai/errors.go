@@ -48,10 +48,7 @@ const saidLimit = 64 << 10
 // refused maps an answer with a status that is not a success.
 func (m *Model) refused(call string, resp *http.Response) *fault {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, saidLimit))
-	said := memgpt.CleanText(string(body))
-	if m.cfg.APIKey != "" {
-		said = strings.ReplaceAll(said, m.cfg.APIKey, "***")
-	}
+	said := wire.Hide(memgpt.CleanText(string(body)), m.cfg.APIKey)
 	w := readError([]byte(said))
 	e := w.judge(resp.StatusCode)
 	e.Text = call + " at " + m.base.Host + ": status " + strconv.Itoa(resp.StatusCode) + advice(e.Code, resp) + ": " + w.text
@@ -65,7 +62,7 @@ func (m *Model) refused(call string, resp *http.Response) *fault {
 func advice(code memgpt.Code, resp *http.Response) string {
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return " (set the base URL to " + memgpt.CutText(resp.Header.Get("Location"), 200) + ")"
+		return " (set the base URL to " + wire.Shown(resp.Header.Get("Location")) + ")"
 	case code == memgpt.CodeModelAuth:
 		return " (check the API key)"
 	case resp.StatusCode == http.StatusNotFound:
@@ -180,6 +177,8 @@ func faultInStream(call string, data []byte) *fault {
 	case status != 0:
 	case strings.Contains(w.code, "rate_limit_exceeded"):
 		status = http.StatusTooManyRequests
+	case strings.Contains(w.code, "invalid_api_key"), strings.Contains(strings.ToLower(w.text), "api key"):
+		status = http.StatusUnauthorized
 	case strings.Contains(w.code, "invalid_"):
 		status = http.StatusBadRequest
 	default:

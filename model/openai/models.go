@@ -130,12 +130,12 @@ func (e *endpoint) get(ctx context.Context, name string, into any) (int, error) 
 		return 0, fmt.Errorf("ask %s for %s: %w", e.base.Host, name, wire.Plain(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := readAll(io.LimitReader(resp.Body, 8<<20))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
 	if err != nil {
 		return resp.StatusCode, fmt.Errorf("read %s of %s: %w", name, e.base.Host, err)
 	}
 	if resp.StatusCode != http.StatusOK {
-		w := readError(body)
+		w := readError([]byte(wire.Hide(string(body), e.key)))
 		return resp.StatusCode, &memgpt.Error{Code: w.judge(resp.StatusCode).Code,
 			Text: fmt.Sprintf("ask %s for %s: status %d: %s", e.base.Host, name, resp.StatusCode, w.text)}
 	}

@@ -132,7 +132,7 @@ func orDefault(d, def time.Duration) time.Duration {
 func parseBase(s string) (*url.URL, error) {
 	u, err := url.Parse(strings.TrimSpace(s))
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:port/v1 or https://host/v1", memgpt.CutText(s, 200))
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "base URL %q: want http://host:port/v1 or https://host/v1", wire.Shown(s))
 	}
 	u.Path = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"), "/")
 	if u.Path == "" {
@@ -190,6 +190,9 @@ func (m *Model) Generate(ctx context.Context, req *memgpt.Request, stream func(m
 	for form := 1; ; form++ {
 		sh := m.shape(name)
 		resp, f := m.call(ctx, req, name, sh, stream)
+		if f != nil {
+			wire.HideIn(f.err, m.cfg.APIKey)
+		}
 		switch {
 		case f == nil:
 			return resp, nil

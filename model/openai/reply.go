@@ -80,7 +80,7 @@ func (r *reply) failed(m *Model, w *wire.Watch, f *fault) (*memgpt.Response, *fa
 }
 
 func (r *reply) readWhole(w *wire.Watch, body io.Reader) *fault {
-	data, err := readAll(body)
+	data, err := io.ReadAll(body)
 	if err != nil {
 		return r.ended(err)
 	}
@@ -111,6 +111,8 @@ func (r *reply) readEvents(w *wire.Watch, body *bufio.Reader) *fault {
 		switch {
 		case f != nil:
 			return f
+		case errors.Is(ev.end, wire.ErrLong):
+			return r.ended(ev.end)
 		case err != nil && ev.end != nil:
 			return r.ended(io.ErrUnexpectedEOF)
 		case err != nil:
@@ -246,8 +248,8 @@ func (r *reply) send(d memgpt.Delta) {
 // ended judges the end of an answer.
 func (r *reply) ended(err error) *fault {
 	switch {
-	case errors.Is(err, errLong):
-		return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "read the answer: %w", err)}
+	case errors.Is(err, wire.ErrLong):
+		return &fault{err: memgpt.Errorf(memgpt.CodeModelRequest, "%s: the answer was given up: %w", r.call(), err)}
 	case strings.EqualFold(r.finish, "error"):
 		return down("%s: the provider ended the answer with an error", r.call())
 	case r.finish != "" || r.done || r.whole && err == io.EOF:

@@ -2,18 +2,12 @@ package openai
 
 import (
 	"bufio"
-	"errors"
-	"io"
+
+	"memgpt/internal/wire"
 )
 
-// maxLine bounds one line of a stream, and maxBody an answer in one piece: what is longer is no chat reply.
-const (
-	maxLine = 32 << 20
-	maxBody = 64 << 20
-)
-
-// errLong is the end of an answer with an endless line.
-var errLong = errors.New("a line or body is longer than any reply")
+// maxLine bounds one line of a stream: what is longer is no chat reply.
+const maxLine = 32 << 20
 
 // events reads server-sent events (WHATWG HTML, section 9.2). It is kinder than the standard in three points: a last
 // event without its empty line counts, a line that begins with a brace counts as data, and NULs don't matter.
@@ -96,7 +90,7 @@ func (e *events) readLine() ([]byte, error) {
 			e.bom()
 			return e.line, nil
 		case len(e.line) >= maxLine:
-			return nil, errLong
+			return nil, wire.ErrLong
 		}
 		e.line = append(e.line, c)
 	}
@@ -123,13 +117,4 @@ func first(r *bufio.Reader) (byte, error) {
 		}
 		return c, r.UnreadByte()
 	}
-}
-
-// readAll reads a body of at most maxBody.
-func readAll(r io.Reader) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxBody+1))
-	if err == nil && len(b) > maxBody {
-		err = errLong
-	}
-	return b, err
 }

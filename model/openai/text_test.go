@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"memgpt"
+	"memgpt/internal/wire"
 )
 
 // FuzzEvents wants the same events however the bytes come, and no line end in a type.
@@ -83,10 +84,7 @@ func FuzzPieces(f *testing.F) {
 
 func TestEndlessLine(t *testing.T) {
 	ev := events{r: bufio.NewReader(io.MultiReader(strings.NewReader("data: "), endless{}))}
-	if _, _, err := ev.next(); !errors.Is(err, errLong) {
-		t.Errorf("error %v", err)
-	}
-	if _, err := readAll(endless{}); !errors.Is(err, errLong) {
+	if _, _, err := ev.next(); !errors.Is(err, wire.ErrLong) {
 		t.Errorf("error %v", err)
 	}
 }

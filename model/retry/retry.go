@@ -181,7 +181,7 @@ func (c *call) ask(ctx context.Context, l *Fallback, req *memgpt.Request, next b
 		}
 		wait, ok := c.m.wait(err, try, next)
 		if !ok || c.m.cfg.Now().Add(wait).After(c.end) || !c.affords(req, resp, err) {
-			return resp, err
+			return resp, c.whenAgain(err)
 		}
 		if c.m.cfg.Retry != nil {
 			c.m.cfg.Retry(ctx, err, wait)
@@ -190,6 +190,17 @@ func (c *call) ask(ctx context.Context, l *Fallback, req *memgpt.Request, next b
 			return nil, err
 		}
 	}
+}
+
+// whenAgain adds to a failure how long the provider asked to be left alone, where that is longer than is waited for.
+func (c *call) whenAgain(err error) error {
+	e, ok := err.(*memgpt.Error)
+	if !ok || !c.m.cfg.Now().Add(e.RetryAfter).After(c.end) {
+		return err
+	}
+	own := *e
+	own.Text = e.Error() + "; it asks to be left alone for " + e.RetryAfter.Round(time.Second).String()
+	return &own
 }
 
 // affords takes what sending the request again costs from the budget, and reports whether that is enough.
