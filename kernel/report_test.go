@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,5 +142,26 @@ func TestBrokenRepliesAreCounted(t *testing.T) {
 	said, turn := e.say("hello")
 	if u := turn.Usage; len(said) != 1 || u.Calls != 2 || u.Input < 3000 || u.Output < 60 || !slices.Contains(turn.Flags, "usage_estimated") {
 		t.Errorf("%+v", turn)
+	}
+}
+
+// TestSpendingOutlivesTheProcess: what was used is kept where the run ends with its context, as at the end of a process.
+func TestSpendingOutlivesTheProcess(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m := endless(func(n int, _ *memgpt.Request) script.Reply {
+		if n == 1 {
+			cancel()
+		}
+		return script.Text("")
+	})
+	e := newEnv(t, meteredScript(t, m), options{})
+	ev, err := e.accept(memgpt.EventUser, memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hello"))
+	must(t, err)
+	if _, err := e.handle(ctx, ev); err == nil {
+		t.Fatal("the run did not end")
+	}
+	if u := e.spentOn(""); u.Calls == 0 || u.Nano == 0 {
+		t.Errorf("of what was used is kept %+v", u)
 	}
 }
