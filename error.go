@@ -64,18 +64,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf returns an *Error. As with fmt.Errorf, %w wraps.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Code: code, Err: errors.Unwrap(err), Text: textOf(err)}
-}
-
-// textOf returns the text of err without that of the error it wraps at its end, which Error adds again.
-func textOf(err error) string {
-	text := err.Error()
-	if under := errors.Unwrap(err); under != nil {
-		if tail := ": " + under.Error(); len(text) > len(tail) && text[len(text)-len(tail):] == tail {
-			return text[:len(text)-len(tail)]
-		}
+	e := &Error{Code: code, Err: errors.Unwrap(err), Text: err.Error()}
+	if e.Err != nil { // Error adds its text again
+		e.Text = strings.TrimSuffix(e.Text, ": "+e.Err.Error())
 	}
-	return text
+	return e
 }
 
 // CodeOf returns the code of the first *Error in err's chain, "" when there is none.

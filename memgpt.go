@@ -27,6 +27,7 @@ type Agent struct {
 	Prefetch  Prefetch      // the zero value is off
 	Budget    Budget        // the zero value is none
 	Timers    Timers
+	Reach     Reach // the zero value is none
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -80,6 +81,13 @@ type Timers struct {
 	Turns    int    // that timers may cause on a day; 0 is 48, one in half an hour
 }
 
+// Reach says whom an agent reaches beside the users that write to it.
+type Reach struct {
+	Agents bool          // it may write to other agents, and they to it
+	Tags   []string      // under which others find it
+	Wait   time.Duration // for another's answer; 0 is 2 minutes
+}
+
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
 type Thread struct {
 	ID     string // "conv-" and a UUID
@@ -128,6 +136,7 @@ type OpenCall struct {
 	CallID string
 	Name   string
 	Effect Effect
+	On     string // with EffectDeferred: ID of the conversation whose answer the turn waits for
 }
 
 // Block is a labelled piece of working context.
@@ -207,7 +216,16 @@ type Event struct {
 	// DeliverQueue for all others.
 	Delivery Delivery
 	Timer    *Timer // of a timer's event; nil for others, and for heartbeats that earlier versions set
+	Mail     *Mail  // of a message of another agent; nil for others
 	Order    int64  // position in the inbox, given by the store: by store.Class, then by arrival
+}
+
+// Mail is what a message between agents carries beside its text.
+type Mail struct {
+	Thread, Call string   // conversation that it comes from, and what there waits for an answer; "" is nothing
+	Answers      string   // Call of the message that it answers; "" is none
+	Chain        []string // IDs of the agents that wait for what comes of it, the nearest last
+	Hops         int      // messages of agents that led to it, itself included
 }
 
 // Timer is what a timer's event knows of its time. Until it has rung, the Message of a schedule's event is the bare note.

@@ -241,22 +241,14 @@ func (ps *Parts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+var partDecoders = map[string]func(json.RawMessage) (Part, error){
+	"text": decodeAs[Text], "image": decodeAs[Image], "file": decodeAs[File], "reasoning": decodeAs[Reasoning],
+	"call": decodeAs[Call], "result": decodeAs[Result], "quotes": decodeAs[Quotes],
+}
+
 func decodePart(kind string, value json.RawMessage) (Part, error) {
-	switch kind {
-	case "text":
-		return decodeAs[Text](value)
-	case "image":
-		return decodeAs[Image](value)
-	case "file":
-		return decodeAs[File](value)
-	case "reasoning":
-		return decodeAs[Reasoning](value)
-	case "call":
-		return decodeAs[Call](value)
-	case "result":
-		return decodeAs[Result](value)
-	case "quotes":
-		return decodeAs[Quotes](value)
+	if decode := partDecoders[kind]; decode != nil {
+		return decode(value)
 	}
 	return Unknown{Kind: kind, Raw: append(json.RawMessage(nil), value...)}, nil
 }

@@ -45,6 +45,9 @@ func (h *Host) beginCancel(t *Turn) cancelWay {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := t.conv
+	if h.cancelAwaiting(t) {
+		return cancelRunning
+	}
 	if c.current == t {
 		t.cancelled = true
 		if c.cancel != nil {
@@ -97,9 +100,16 @@ func (h *Host) withdraw(ctx context.Context, t *Turn, lease *store.Lease) error 
 	now := h.cfg.Now()
 	record := memgpt.Turn{ID: t.ID, Tenant: event.Tenant, Agent: event.Agent, Thread: event.Thread, Event: event.ID,
 		Type: event.Type, State: memgpt.TurnWithdrawn, Stop: memgpt.StopCancelled, Started: now, Ended: now}
+	var told []memgpt.Event
 	if err == nil {
-		_, err = h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: lease, Release: lease != nil,
+		told, err = h.unanswered(ctx, &event, "(Its owner took your message back.)")
+	}
+	if err == nil {
+		_, err = h.cfg.Store.Commit(ctx, &store.Commit{Now: now, Lease: lease, Release: lease != nil, Events: told,
 			Consume: []string{event.ID}, Turns: []memgpt.Turn{record}})
+	}
+	if err == nil {
+		h.wakeMail(told)
 	}
 	h.mu.Lock()
 	t.conv.arrivals.due = 0 // of events, one of which is gone

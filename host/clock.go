@@ -208,6 +208,9 @@ func (k *clock) look(ctx context.Context, now time.Time) error {
 		k.h.wakeFor(events)
 	} else {
 		k.h.wakeOwn(now)
+		if err := k.h.wakeAwaited(ctx); err != nil {
+			return err
+		}
 	}
 	var err error
 	k.due, err = k.h.cfg.Store.NextDue(ctx)
@@ -249,6 +252,7 @@ func (h *Host) unpark() {
 	for c := range h.parked {
 		if !c.retryAt.After(now) {
 			delete(h.parked, c)
+			c.awaits = false
 			h.wake(c)
 			h.forget(c)
 		}
@@ -275,6 +279,7 @@ func (h *Host) wakeFor(events []memgpt.Event) {
 		c := h.conversation(e.Tenant, e.Agent, e.Thread)
 		if inHand := h.turns[e.Turn] != nil && h.elsewhere[e.Turn] == nil; !inHand && c.last != e.Turn {
 			c.wanted = true
+			h.stir(c, &e)
 			h.notice(c, &e)
 			h.wake(c)
 		}

@@ -73,6 +73,11 @@ func (h *Host) runJob(ctx context.Context, c *conversation, j *job) {
 		j.done <- err
 		return
 	}
+	if len(store.Waits(&w.State.Thread)) > 0 { // nothing enters the log while a call is open
+		h.keepState(c, w, nil)
+		h.putBack(c, j)
+		return
+	}
 	j.done <- h.runAlone(ctx, c, j, w)
 }
 

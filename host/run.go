@@ -34,7 +34,10 @@ func (h *Host) runEvent(ctx context.Context, c *conversation) {
 	if err == nil {
 		w, err = h.prepare(ctx, c, event)
 	}
-	if err != nil {
+	if err == nil {
+		w, event, err = h.resume(ctx, c, w, event)
+	}
+	if w == nil || err != nil {
 		h.trouble(ctx, c, nil, err)
 		return
 	}
@@ -163,6 +166,7 @@ func (h *Host) adopt(c *conversation, f fresh) *Turn {
 		h.enlist(t)
 	}
 	delete(h.elsewhere, t.ID)
+	t.due = time.Time{}
 	c.current, c.arrivals, t.replaced = t, arrivals{}, f.replaced
 	return t
 }
@@ -176,7 +180,7 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	w.Emit, w.Ends = func(u memgpt.Update) { h.told(t, k, u) }, k.ends
 	w.More = func() bool { return h.more(c, k) }
 	h.steering(c, w)
-	w.Wake = h.wakeClock
+	w.Wake, w.Sent = h.wakeClock, h.wakeMail
 	h.allowCancel(c, t, cancel)
 	err := h.guard(func() error { return h.cfg.Kernel.Run(ctx, w) })
 	if err == nil {
@@ -191,7 +195,9 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	h.mu.Lock()
 	c.current, c.cancel = nil, nil
 	h.mu.Unlock()
-	if err == nil {
+	if err == nil && w.Turn.State == memgpt.TurnWaiting {
+		h.paused(c, t, w.Event)
+	} else if err == nil {
 		h.finish(t, w.Turn, nil)
 	} else if lost := context.Cause(ctx); lost != nil && memgpt.CodeOf(lost) == memgpt.CodeLeaseLost {
 		err = lost
@@ -317,6 +323,9 @@ func (h *Host) bury(ctx context.Context, c *conversation, w *store.Work, crash *
 	lease := w.Lease
 	lease.Until = now.Add(h.cfg.LeaseTTL)
 	commit := &store.Commit{Now: now, Lease: &lease, Consume: []string{event.ID}, Turns: []memgpt.Turn{turn}}
+	if commit.Events, err = h.unanswered(ctx, &event, "(It could not go on: "+memgpt.CutText(crash.Error(), 300)+")"); err != nil {
+		return err
+	}
 	if !takenIn(st, event) {
 		entry := memgpt.Entry{ID: h.cfg.NewID("message"), Tenant: c.tenant, Agent: event.Agent, Thread: c.thread,
 			Seq: st.Thread.Next, Turn: turn.ID, Time: event.Created, Message: event.Message}
@@ -330,6 +339,7 @@ func (h *Host) bury(ctx context.Context, c *conversation, w *store.Work, crash *
 	if _, err := h.cfg.Store.Commit(ctx, commit); err != nil {
 		return err
 	}
+	h.wakeMail(commit.Events)
 	w.Turn = turn
 	return nil
 }

@@ -177,6 +177,7 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		c.wanted = true
 	}
 	if s.taken && !later {
+		h.stir(c, &e)
 		h.notice(c, &e)
 	}
 	h.wake(c)

@@ -24,6 +24,7 @@ type call struct {
 	heartbeat bool   // its value
 	text      string
 	failed    bool
+	on        string // ID of the conversation whose answer it waits for
 }
 
 // outside reports whether the call has to be committed before it starts.

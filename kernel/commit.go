@@ -19,7 +19,7 @@ func (p *changes) clone() changes {
 	c.entries, c.edits = slices.Clone(p.entries), slices.Clone(p.edits)
 	c.passages, c.docs, c.dead = slices.Clone(p.passages), slices.Clone(p.docs), slices.Clone(p.dead)
 	c.spoken, c.flushed = slices.Clone(p.spoken), slices.Clone(p.flushed)
-	c.blocks, c.taken = maps.Clone(p.blocks), slices.Clone(p.taken)
+	c.blocks, c.taken, c.mail = maps.Clone(p.blocks), slices.Clone(p.taken), p.mail.clone()
 	return c
 }
 
@@ -33,7 +33,10 @@ func (r *run) commitPart(ctx context.Context) error {
 func (r *run) commit(ctx context.Context, decide func()) error {
 	for try := 0; ; try++ {
 		decide()
-		c := r.build()
+		c, err := r.build(ctx)
+		if err != nil {
+			return err
+		}
 		done, err := r.k.cfg.Store.Commit(ctx, c)
 		r.endClaims(err == nil)
 		if err == nil {
@@ -51,7 +54,7 @@ func (r *run) commit(ctx context.Context, decide func()) error {
 }
 
 // build lists what the commit holds.
-func (r *run) build() *store.Commit {
+func (r *run) build(ctx context.Context) (*store.Commit, error) {
 	now := r.k.cfg.Now()
 	r.turn.Steps = r.step
 	r.see(&r.w.Event, now)
@@ -66,8 +69,11 @@ func (r *run) build() *store.Commit {
 		}
 	}
 	r.pend.timers.add(c)
+	if err := r.pend.mail.add(c); err != nil {
+		return nil, err
+	}
 	if r.w.Event.ID == "" { // work that no event began, as an import
-		return c
+		return c, nil
 	}
 	if r.done {
 		r.addCalibrations(c)
@@ -76,11 +82,17 @@ func (r *run) build() *store.Commit {
 	case r.settled:
 	case r.done:
 		r.endTurn(now)
+		if err := r.answerMail(ctx); err != nil {
+			return nil, err
+		}
+		if r.pend.answer.ID != "" {
+			c.Events = append(c.Events, r.pend.answer)
+		}
 		c.Consume = append(c.Consume, r.w.Event.ID)
 		r.addSearchRecord(c)
 	default:
 		e := r.w.Event
-		e.Turn, e.Step, e.Begun = r.turn.ID, r.step, true
+		e.Turn, e.Step, e.Begun, e.Due = r.turn.ID, r.step, true, r.until(now)
 		c.Events = append([]memgpt.Event{e}, c.Events...)
 	}
 	for i := range r.pend.taken {
@@ -89,9 +101,12 @@ func (r *run) build() *store.Commit {
 	}
 	turn := r.turn
 	turn.Spoke += len(r.pend.spoken)
+	if r.waiting() {
+		turn.State = memgpt.TurnWaiting
+	}
 	c.Turns = append(r.pend.steered(turn.ID, now), turn)
 	c.Release = r.done && (r.settled || !r.flushLater()) && !r.more()
-	return c
+	return c, nil
 }
 
 // see notes when a user was last here. A time that lies ahead is a clock's that was wrong.
@@ -117,10 +132,16 @@ func (r *run) committed(c *store.Commit) {
 	r.turn.Spoke += len(r.pend.spoken)
 	r.settled, r.released = r.settled || slices.Contains(c.Consume, r.w.Event.ID), c.Release
 	r.w.Turn, r.w.State = r.turn, r.st
+	if r.waiting() {
+		r.w.Turn.State = memgpt.TurnWaiting
+	}
 	r.w.Lease.Until = c.Lease.Until
 	done := r.pend
 	if len(done.timers.set) > 0 && r.w.Wake != nil {
 		r.w.Wake()
+	}
+	if sent := slices.DeleteFunc(slices.Clone(c.Events), func(e memgpt.Event) bool { return e.Thread == r.st.Thread.ID }); len(sent) > 0 && r.w.Sent != nil {
+		r.w.Sent(sent)
 	}
 	r.segment, r.before = r.segment[:0], r.st.Thread.Head
 	r.begin()
@@ -154,7 +175,9 @@ func (r *run) searchable(e *memgpt.Entry) (string, bool) {
 	m := &e.Message
 	switch m.Role {
 	case memgpt.RoleSystem:
-		return "", false
+		if m.Origin != memgpt.OriginAgent {
+			return "", false
+		}
 	case memgpt.RoleTool:
 		res, _ := m.Result()
 		t := r.ts.find(res.Name)
@@ -273,7 +296,7 @@ func (r *run) release(ctx context.Context) error {
 func (r *run) close(ctx context.Context, notice string) error {
 	r.begin()
 	r.calls, r.segment, r.text = nil, nil, ""
-	r.answerOpenCalls()
+	r.answerOpenCalls(true)
 	begun := r.takenIn()
 	// Beats that no budget is there for leave nothing in the queue, which they would fill while nobody may answer.
 	if begun || r.turn.Stop != memgpt.StopBudget || r.w.Event.Type != memgpt.EventTimer {

@@ -18,10 +18,12 @@ import (
 func (r *run) execute(ctx context.Context, reply *memgpt.Response) error {
 	calls, parts := r.plan(reply)
 	r.noteUse(calls, parts)
+	calls = deferredLast(calls)
 	r.step++
 	r.calls, r.segment, r.before = calls, r.segment[:0], r.st.Thread.Head
 	said := r.newEntry(memgpt.Message{Role: memgpt.RoleAssistant, Origin: memgpt.OriginModel, Parts: parts}, r.step)
 	r.append(said)
+	r.said = said.ID
 	if r.text = (&memgpt.Message{Parts: textOnly(parts)}).Said(); r.text != "" {
 		r.pend.spoken = append(r.pend.spoken, r.text)
 	}
@@ -53,10 +55,15 @@ func textOnly(parts memgpt.Parts) (texts memgpt.Parts) {
 // runInside runs a call on the working copy. A failure changes nothing.
 func (r *run) runInside(ctx context.Context, c *call) {
 	before, pend := r.st.Fork(), r.pend.clone()
+	c.on = ""
 	c.text, c.failed = r.perform(ctx, c)
 	if c.failed {
 		r.st, r.pend = before, pend
 		r.changed()
+	}
+	if !c.failed && c.on != "" {
+		r.open(c)
+		return
 	}
 	r.answer(c)
 }
@@ -99,7 +106,7 @@ func (r *run) perform(ctx context.Context, c *call) (text string, failed bool) {
 		return c.fault, true
 	}
 	in := tool.Invocation{CallID: c.ID, Args: c.args, Agent: r.st.Agent.ID, Thread: r.st.Thread.ID, Turn: r.turn.ID}
-	if c.tool.Effect == memgpt.EffectMemory || c.tool.Effect == memgpt.EffectRead {
+	if c.tool.Effect != memgpt.EffectOutside {
 		in.Memory = &memory{run: r, call: c}
 	}
 	text, err := protect(func() (string, error) { return c.tool.Call(ctx, in) })
@@ -156,7 +163,7 @@ func (r *run) heartbeat() {
 	r.extra = false
 	r.mark() // the reply may have corrected the count, and its calls the blocks: old marks would earn a step for no alert
 	switch {
-	case r.done:
+	case r.done, r.waiting():
 	case slices.ContainsFunc(r.calls, func(c call) bool { return c.endless }):
 		r.stop(memgpt.StopRepeated)
 	case r.step >= r.maxSteps():

@@ -42,6 +42,9 @@ type Config struct {
 	Summarizer func(memgpt.Agent) (memgpt.Model, error)
 	// System returns the memory functions: compact descriptions for small windows, for the native protocol or not.
 	System func(compact, native bool) ([]tool.Tool, error)
+	// Mail returns the functions by which agents write to each other, for the native protocol or not: offered to those whose Reach
+	// says so, but not in small windows. Nil is none.
+	Mail func(native bool) ([]tool.Tool, error)
 	// Tools are further functions, offered to agents by name (Agent.Tools).
 	Tools []tool.Tool
 	// Normalize returns the form of a passage under which two are the same text; nil folds case and space.
@@ -81,7 +84,7 @@ func New(cfg Config) (*Kernel, error) {
 		cfg.Now = time.Now
 	}
 	k := &Kernel{cfg: cfg, forms: map[formKey]*toolset{}, abi: abi(), calibrations: map[calibrationKey]*calibrated{}}
-	if _, err := k.build(formKey{tools: allTools}, nil); err != nil {
+	if _, err := k.build(formKey{tools: allTools, mail: true}, nil); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -89,7 +92,7 @@ func New(cfg Config) (*Kernel, error) {
 
 // Run handles one event of one conversation to the end of its turn: the seven steps of the architecture. It returns nil
 // when the turn ended in any way (done, cancelled, failed by its model) and that was committed; the last commit consumes
-// the event. It returns an error where it could not commit: the context ended otherwise than by a cancel, the store
+// the event. It also returns nil where the turn waits for another agent (memgpt.TurnWaiting), and keeps the lease then. It returns an error where it could not commit: the context ended otherwise than by a cancel, the store
 // failed, the lease was lost. Then the event stays pending, and a later Run goes on where the last commit stands.
 func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
 	r, err := k.intake(ctx, w)
@@ -98,7 +101,17 @@ func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
 		return r.fail(ctx, err)
 	}
 	r.handOver(ctx)
+	if r.waiting() { // some answers are missing still
+		if err := r.commitPart(ctx); err != nil {
+			return r.fail(ctx, err)
+		}
+	}
 	for !r.ended() {
+		if paused, err := r.pause(ctx); err != nil {
+			return r.fail(ctx, err)
+		} else if paused {
+			return nil
+		}
 		if err := r.border(ctx); err != nil {
 			return r.fail(ctx, err)
 		}

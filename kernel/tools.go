@@ -17,6 +17,7 @@ const allTools = "*"
 
 type formKey struct {
 	compact, native bool
+	mail            bool // with Config.Mail
 	tools           string // names of further tools, joined; allTools for every one
 }
 
@@ -49,7 +50,7 @@ func (k *Kernel) toolset(key formKey, names []string) (*toolset, error) {
 }
 
 func (k *Kernel) toolsetOf(a *memgpt.Agent, compact bool) (*toolset, error) {
-	key := formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative, tools: allTools}
+	key := formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative, mail: a.Reach.Agents && !compact, tools: allTools}
 	if a.Tools != nil {
 		key.tools = strings.Join(a.Tools, "\x00")
 	}
@@ -60,6 +61,13 @@ func (k *Kernel) build(key formKey, names []string) (*toolset, error) {
 	tools, err := k.cfg.System(key.compact, key.native)
 	if err != nil {
 		return nil, err
+	}
+	if key.mail && k.cfg.Mail != nil {
+		more, err := k.cfg.Mail(key.native)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, more...)
 	}
 	for _, t := range k.cfg.Tools {
 		if key.tools == allTools || slices.Contains(names, t.Spec.Name) {
@@ -78,10 +86,6 @@ func (k *Kernel) build(key formKey, names []string) (*toolset, error) {
 
 func (ts *toolset) add(t tool.Tool, native bool) error {
 	name := t.Spec.Name
-	if t.Effect == memgpt.EffectDeferred {
-		return memgpt.Errorf(memgpt.CodeInvalid, "offer the function %s: calls that somebody answers later need a host"+
-			" that takes answers, which this one doesn't", name)
-	}
 	if ts.byName[name] != nil {
 		return memgpt.Errorf(memgpt.CodeExists, "offer the function %s: there are two of that name; rename one", name)
 	}

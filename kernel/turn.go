@@ -41,6 +41,7 @@ type run struct {
 	planned  planned          // of the last reply
 	segment  []int            // those that ran on the working copy since the last commit
 	before   int64            // Thread.Head before the first of segment ran
+	said     string           // ID of its message
 	text     string           // what the step under way says without a call
 	folded   bool             // a fold was tried in this turn
 	extra    bool             // the step was added for an alert alone: its text is monologue
@@ -77,12 +78,16 @@ type changes struct {
 	flushed  []memgpt.Flushed
 	taken    []memgpt.Event // that arrived and stand among entries
 	timers   timerChanges
+	mail     mailChanges
+	answer   memgpt.Event // to one that waits for the end of the turn
 }
 
 // intake makes the event an entry of the working copy, unless an earlier run of its turn did.
 func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 	r := &run{k: k, w: w, scale: 1, stale: true, cuts: map[cutKey]int{}, turn: w.Turn, step: w.Event.Step, first: w.Event.Step, due: -1}
-	if r.turn.State != memgpt.TurnRunning {
+	if r.turn.State == memgpt.TurnWaiting {
+		r.turn.State = memgpt.TurnRunning
+	} else if r.turn.State != memgpt.TurnRunning {
 		r.turn.State, r.turn.Started = memgpt.TurnRunning, k.cfg.Now()
 	}
 	r.emit(memgpt.TurnStarted{Turn: r.turn})
@@ -95,7 +100,7 @@ func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 			return r, err
 		}
 	}
-	r.answerOpenCalls()
+	r.answerOpenCalls(false)
 	if !r.takenIn() {
 		r.append(r.entryOf(&r.w.Event))
 	}
@@ -205,24 +210,35 @@ func (r *run) insert(at int, e memgpt.Entry) {
 // answerOpenCalls gives a result to each call that was started and whose result never came. Calls run in order and each
 // is committed before it starts: the first open one may have happened, those after it did not. What works on our memory is
 // committed with its result, so that without one it did not happen.
-func (r *run) answerOpenCalls() {
-	for i, c := range r.st.Thread.Open {
+//
+// A call that waits for another agent stays open until it is answered, or closing says that the turn ends.
+func (r *run) answerOpenCalls(closing bool) {
+	open := r.st.Thread.Open
+	r.st.Thread.Open = nil
+	for i, c := range open {
+		if c.On != "" {
+			if text, failed, over := r.replyTo(&c, closing); over {
+				r.closeOpen(&c, text, failed, memgpt.OriginAgent)
+			} else {
+				r.st.Thread.Open = append(r.st.Thread.Open, c)
+			}
+			continue
+		}
 		text := "not run: the process was interrupted before this call started; call again if it is still needed"
 		if i == 0 && c.Effect == memgpt.EffectOutside {
 			text = "interrupted: the process ended while this call ran; it may or may not have happened." +
 				" Find out before you call again"
 		}
-		m := memgpt.Message{Role: memgpt.RoleTool, Origin: memgpt.OriginSystem,
-			Parts: memgpt.Parts{memgpt.Result{CallID: c.CallID, Name: c.Name, Text: text, Failed: true}}}
-		r.append(r.newEntry(m, r.step))
+		r.closeOpen(&c, text, true, memgpt.OriginSystem)
 	}
-	r.st.Thread.Open = nil
 }
 
 func (r *run) ended() bool { return r.done }
 
-// userTurn reports whether a user began the turn or has joined it.
-func (r *run) userTurn() bool { return r.w.Event.Type == memgpt.EventUser || r.asked }
+// userTurn reports whether a user began the turn or has joined it, or an agent that waits for what is said in it.
+func (r *run) userTurn() bool {
+	return r.w.Event.Type == memgpt.EventUser || r.asked || store.Asks(&r.w.Event)
+}
 
 func (r *run) emit(u memgpt.Update) {
 	if r.w.Emit != nil {

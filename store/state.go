@@ -42,15 +42,21 @@ func (s *State) Fork() *State {
 
 // Work is what a host hands to a kernel: one event of one conversation, under a lease.
 type Work struct {
-	State *State              // brought up to date by each commit; after an error it must be loaded anew
-	Event memgpt.Event        // the event to handle; its Step says whether its turn had begun before
-	Turn  memgpt.Turn         // its record, brought up to date by each commit
-	Lease Lease               // names the holder in every commit; renewed by it
-	TTL   time.Duration       // how long a renewed lease lasts
-	More  func() bool         // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
-	Emit  func(memgpt.Update) // receives what happens; must not block; nil drops it
-	Wake  func()              // called after a commit of events for later, so that who waits for times looks again; nil where nobody does
-	Ends  func() time.Time    // when the lease ends, renewals by others included; nil is Lease.Until
+	State *State               // brought up to date by each commit; after an error it must be loaded anew
+	Event memgpt.Event         // the event to handle; its Step says whether its turn had begun before
+	Turn  memgpt.Turn          // its record, brought up to date by each commit
+	Lease Lease                // names the holder in every commit; renewed by it
+	TTL   time.Duration        // how long a renewed lease lasts
+	More  func() bool          // whether another event waits for the same thread: then the last commit keeps the lease; nil is never
+	Emit  func(memgpt.Update)  // receives what happens; must not block; nil drops it
+	Sent  func([]memgpt.Event) // receives the events of other conversations that a commit put into their inboxes; nil drops them
+	Wake  func()               // called after a commit of events for later, so that who waits for times looks again; nil where nobody does
+	Ends  func() time.Time     // when the lease ends, renewals by others included; nil is Lease.Until
+
+	// Answers are events for calls on whose answers the turn waits (memgpt.Mail.Answers); the next commit consumes them. Cut says
+	// that it waits no longer for the others.
+	Answers []memgpt.Event
+	Cut     bool
 
 	// Arrived returns the events that the turn is to take in before its next step, in order. Each is consumed by the next
 	// commit. due is Committed.Pending of the turn's last commit, -1 before the first. Nil is never any.

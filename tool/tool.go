@@ -30,7 +30,7 @@ type Tool struct {
 type Invocation struct {
 	CallID string
 	Args   json.RawMessage
-	Memory Memory // the step's working copy; nil for tools that are not EffectMemory or EffectRead
+	Memory Memory // the step's working copy; nil for tools that are EffectOutside
 	Agent  string
 	Thread string
 	Turn   string
@@ -82,6 +82,8 @@ type Memory interface {
 	Schedules(ctx context.Context) ([]Reminder, error)
 	// CancelSchedule takes one back for good.
 	CancelSchedule(ctx context.Context, id string) (Reminder, error)
+
+	Mailer
 }
 
 // Plan is a note and when it is to come back.

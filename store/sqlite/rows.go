@@ -32,6 +32,7 @@ type agentRow struct {
 	Prefetch  memgpt.Prefetch `json:"prefetch,omitzero"`
 	Budget    memgpt.Budget   `json:"budget,omitzero"`
 	Timers    memgpt.Timers   `json:"timers,omitzero"`
+	Reach     memgpt.Reach    `json:"reach,omitzero"`
 
 	Created time.Time `json:"created,omitzero"`
 	Version int64     `json:"-"`
@@ -111,6 +112,7 @@ type eventRow struct {
 
 	Delivery memgpt.Delivery `json:"delivery,omitempty"`
 	Timer    *memgpt.Timer   `json:"timer,omitempty"`
+	Mail     *memgpt.Mail    `json:"mail,omitempty"`
 	Order    int64           `json:"-"`
 }
 

@@ -20,6 +20,7 @@ func fullAgent(e *env) memgpt.Agent {
 		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
 		Budget:  memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4},
 		Timers:  memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "all", Turns: 7},
+		Reach:   memgpt.Reach{Agents: true, Tags: []string{"night", "紅"}, Wait: time.Minute},
 		Created: e.now}
 }
 
@@ -51,7 +52,7 @@ func testThreads(e *env) {
 	t := memgpt.Thread{ID: e.id("conv"), Agent: a.ID, Name: "work", Next: 12, Head: 7, Folded: 5, Asked: 3,
 		Summary: memgpt.Summary{Text: "s \u2028 ü", Covers: 5, Time: e.now, Failed: "no",
 			Outside: memgpt.Outside{Hidden: 7, First: e.now, Last: e.now, Elsewhere: 2, Passages: 1, Sources: []string{"x"}}},
-		Alerted: true, Open: []memgpt.OpenCall{{Entry: "m1", CallID: "c1", Name: "f", Effect: memgpt.EffectDeferred}},
+		Alerted: true, Open: []memgpt.OpenCall{{Entry: "m1", CallID: "c1", Name: "f", Effect: memgpt.EffectDeferred, On: "conv-2"}},
 		Paused: e.now, Seen: e.now, Created: e.now}
 	e.commit(&store.Commit{Threads: []memgpt.Thread{t}})
 	t.Version = 1

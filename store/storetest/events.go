@@ -19,6 +19,7 @@ func testEventOrder(e *env) {
 	late := e.event(t, e.now.Add(time.Hour), "late")
 	late.Timer = &memgpt.Timer{Schedule: "schedule-1", Cron: "0 9 * * *", Set: e.now.Add(-time.Hour), For: e.now, Wait: "quiet hours",
 		After: e.now.Add(-2 * time.Hour), Seen: e.now, Rung: true}
+	late.Mail = &memgpt.Mail{Thread: "t-9", Call: "m1/c1", Answers: "m2/c2", Chain: []string{"a1", "a2"}, Hops: 3}
 	one, two := e.event(t, e.now, "one"), e.event(t, e.now.Add(-time.Hour), "two")
 	other := e.event(t2, e.now, "other")
 	e.commit(&store.Commit{Events: []memgpt.Event{late, one}})
