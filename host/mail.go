@@ -115,7 +115,7 @@ func (h *Host) await(c *conversation, e memgpt.Event, stirred int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.turns[e.Turn]; t != nil {
-		t.due = e.Due
+		t.due, t.waits = e.Due, true
 		h.elsewhere[t.ID] = t
 	}
 	c.wanted = true
@@ -131,7 +131,7 @@ func (h *Host) paused(c *conversation, t *Turn, e memgpt.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.turns[t.ID] == t {
-		t.due = e.Due
+		t.due, t.waits = e.Due, true
 		h.elsewhere[t.ID] = t
 	}
 	c.wanted = true
@@ -141,8 +141,8 @@ func (h *Host) paused(c *conversation, t *Turn, e memgpt.Event) {
 func (h *Host) wakeAwaited(ctx context.Context) error {
 	h.mu.Lock()
 	var waiting []store.EventRange
-	for c := range h.parked {
-		if c.awaits && c.handles > 0 {
+	for _, t := range h.turns {
+		if c := t.conv; t.waits {
 			waiting = append(waiting, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now()})
 		}
 	}
@@ -162,10 +162,10 @@ func (h *Host) wakeAwaited(ctx context.Context) error {
 // cancelAwaiting ends a turn that waits for answers here. It reports false where it doesn't. Callers hold h.mu.
 func (h *Host) cancelAwaiting(t *Turn) bool {
 	c := t.conv
-	if !c.awaits || c.current == t || h.elsewhere[t.ID] != t || t.due.IsZero() {
+	if !t.waits || c.current == t {
 		return false
 	}
-	t.cancelled, c.wanted = true, true
+	t.cancelled, c.wanted, c.goesOn = true, true, true
 	c.stirred++
 	h.unawait(c)
 	h.wake(c)

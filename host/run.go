@@ -78,13 +78,17 @@ func (h *Host) watchElsewhere(c *conversation) {
 // pick reads which event is to be handled next, and notes whether another follows.
 func (h *Host) pick(ctx context.Context, c *conversation) (fresh, bool, error) {
 	h.mu.Lock()
-	withdrawn, known, alone := len(c.withdrawn), c.fresh, c.accepted < 2
-	c.fresh, c.accepted = nil, 0
+	withdrawn, known, alone, goesOn := len(c.withdrawn), c.fresh, c.accepted < 2, c.goesOn
+	c.fresh, c.accepted, c.goesOn = nil, 0, false
 	h.mu.Unlock()
-	if known != nil && withdrawn == 0 && alone {
+	if known != nil && withdrawn == 0 && alone && !goesOn {
 		return *known, true, nil
 	}
-	events, err := h.cfg.Store.Events(ctx, store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn})
+	q := store.EventRange{Tenant: c.tenant, Thread: c.thread, Until: h.cfg.Now(), Limit: 2 + withdrawn}
+	if goesOn {
+		q.Until = time.Time{} // its event comes first of all
+	}
+	events, err := h.cfg.Store.Events(ctx, q)
 	if err != nil {
 		return fresh{}, false, memgpt.Errorf(memgpt.CodeOf(err), "read the inbox: %w", err)
 	}
@@ -166,7 +170,7 @@ func (h *Host) adopt(c *conversation, f fresh) *Turn {
 		h.enlist(t)
 	}
 	delete(h.elsewhere, t.ID)
-	t.due = time.Time{}
+	t.due, t.waits = time.Time{}, false
 	c.current, c.arrivals, t.replaced = t, arrivals{}, f.replaced
 	return t
 }

@@ -26,7 +26,8 @@ type Turn struct {
 	done   chan struct{}
 	due    time.Time // where the event is for later; zero is now
 
-	cancelled bool // guarded by Host.mu, as are the next two
+	cancelled bool // guarded by Host.mu, as are the next three
+	waits     bool // for answers of other agents
 	replaced  bool // another event takes its place
 	claimed   bool // somebody finishes it with what the store tells
 

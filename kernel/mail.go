@@ -296,14 +296,24 @@ func (r *run) pairThread(ctx context.Context, to *memgpt.Agent) (memgpt.Thread, 
 	if slices.ContainsFunc(others, func(t memgpt.Thread) bool { return t.Name == th.Name }) {
 		th.Name += " " + id[len("conv-"):][:8]
 	}
-	out, err := r.k.cfg.Store.Outside(ctx, to.Tenant, to.ID, id)
+	return th, nil
+}
+
+// stateOutside notes, in a conversation that a message of another agent began, what the agent has outside of it: who made the
+// conversation could not know.
+func (r *run) stateOutside(ctx context.Context) error {
+	th := &r.st.Thread
+	if r.w.Event.Mail == nil || th.Next > 1 || !th.Summary.Time.IsZero() {
+		return nil
+	}
+	out, err := r.k.cfg.Store.Outside(ctx, th.Tenant, th.Agent, th.ID)
 	if err != nil {
-		return th, fmt.Errorf("look for what the agent has: %w", err)
+		return fmt.Errorf("count what lies outside of a new conversation: %w", err)
 	}
 	if out.Hidden+out.Elsewhere+out.Passages > 0 {
-		th.Summary.Outside, th.Summary.Time = out, th.Created
+		th.Summary.Outside, th.Summary.Time = out, r.k.cfg.Now()
 	}
-	return th, nil
+	return nil
 }
 
 // answerMail adds the answer to one who waits for the end of this turn: what was said in it, or why nothing was.

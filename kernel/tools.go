@@ -17,7 +17,7 @@ const allTools = "*"
 
 type formKey struct {
 	compact, native bool
-	mail            bool // with Config.Mail
+	mail            bool   // with Config.Mail
 	tools           string // names of further tools, joined; allTools for every one
 }
 

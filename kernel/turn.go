@@ -100,6 +100,9 @@ func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 			return r, err
 		}
 	}
+	if err := r.stateOutside(ctx); err != nil {
+		return r, err
+	}
 	r.answerOpenCalls(false)
 	if !r.takenIn() {
 		r.append(r.entryOf(&r.w.Event))

@@ -224,3 +224,13 @@ func argsJSON(t testing.TB, args map[string]any) string {
 	}
 	return string(text)
 }
+
+func (f *fake) Write(_ context.Context, agent, text string, ask bool) (string, error) {
+	f.note("write %s %q %v", agent, text, ask)
+	return agent, f.err
+}
+
+func (f *fake) WriteTagged(_ context.Context, tags []string, text string) (names, refused []string, err error) {
+	f.note("write tagged %q %q", tags, text)
+	return []string{"Ada", "Bo"}, []string{"Cy: busy"}, f.err
+}
