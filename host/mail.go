@@ -26,8 +26,8 @@ func (h *Host) wakeMail(events []memgpt.Event) {
 
 // stir lets a conversation that waits for an answer look at an event that may end the wait. Callers hold h.mu.
 func (h *Host) stir(c *conversation, e *memgpt.Event) {
-	if !endsWait(e) {
-		return
+	if !endsWait(e) || c.awaits && e.Mail != nil && e.Mail.Answers != "" && !slices.Contains(c.keys, e.Mail.Answers) {
+		return // the last is a late answer, to another question than is open
 	}
 	c.stirred++
 	h.unawait(c)
@@ -69,7 +69,7 @@ func (h *Host) resume(ctx context.Context, c *conversation, w *store.Work, f fre
 	came := h.cameFor(c, open, events, &f)
 	if !came.any && f.event.Due.After(h.cfg.Now()) {
 		h.keepState(c, w, nil)
-		h.await(c, f.event, stirred)
+		h.await(c, f.event, open, stirred)
 		return nil, f, nil
 	}
 	c.state, c.shared = w.State, f.shared
@@ -111,7 +111,7 @@ func (h *Host) cameFor(c *conversation, open []memgpt.OpenCall, events []memgpt.
 
 // await puts a conversation off until its turn has waited long enough or something ends the wait. stirred is conversation.stirred
 // before the inbox was read.
-func (h *Host) await(c *conversation, e memgpt.Event, stirred int) {
+func (h *Host) await(c *conversation, e memgpt.Event, open []memgpt.OpenCall, stirred int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t := h.turns[e.Turn]; t != nil {
@@ -122,7 +122,10 @@ func (h *Host) await(c *conversation, e memgpt.Event, stirred int) {
 	if c.stirred != stirred {
 		return
 	}
-	c.awaits = true
+	c.awaits, c.keys = true, nil
+	for i := range open {
+		c.keys = append(c.keys, store.WaitKey(&open[i]))
+	}
 	h.park(c, e.Due)
 }
 

@@ -40,6 +40,7 @@ type conversation struct {
 	retryAt time.Time // not to be tried before, where it is in Host.parked
 	foreign bool      // why it is not: another holds the lease
 	awaits  bool      // the reason is that its turn waits for answers
+	keys    []string  // of the calls that wait (store.WaitKey)
 	goesOn  bool      // its waiting turn is to go on though nothing is due
 	stirred int       // counts what may end such a wait
 	parks   int       // refusals in a row, for the pace of the next try

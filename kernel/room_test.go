@@ -420,11 +420,13 @@ func TestFixedPartIsSmall(t *testing.T) {
 	for _, c := range []struct{ window, bound int }{{16384, 2000}, {8191, 1000}} {
 		for _, protocol := range []memgpt.Protocol{memgpt.ProtocolMemGPT, memgpt.ProtocolNative} {
 			e := newEnv(t, talker(), options{window: c.window, protocol: protocol})
+			e.reconfigure(func() { e.config.System, e.config.Mail = memtool.SystemWithSchedules, memtool.Mail })
 			st, err := store.Load(t.Context(), e.base, "", e.thread)
 			must(t, err)
 			for i, b := range host.DefaultBlocks("", "") {
 				st.Blocks[i].Description, st.Blocks[i].Value = b.Description, ""
 			}
+			st.Agent.Reach.Agents = true
 			in, err := e.kernel.Inspect(st)
 			must(t, err)
 			if in.Total > c.bound {

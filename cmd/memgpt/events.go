@@ -108,6 +108,8 @@ func (o *owned) why(now time.Time) string {
 	e, t := &o.event, o.event.Timer
 	var parts []string
 	switch {
+	case (e.Begun || e.Step > 0) && e.Due.After(now):
+		return "its turn waits for another agent's answer, until then"
 	case e.Begun || e.Step > 0:
 		return "its turn has begun and goes on"
 	case store.IsSchedule(e) && t.Cron != "":
