@@ -68,7 +68,7 @@ func (w *mailWorld) start(at int64) {
 	search, err := retrieve.New(retrieve.Config{Index: w.faulty, Store: w.faulty})
 	mailMust(w.t, err)
 	k, err := kernel.New(kernel.Config{Store: w.faulty, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: 16384,
-		System: memtool.SystemWithSchedules, Mail: memtool.Mail, NewID: w.newID,
+		System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, NewID: w.newID,
 		Model: func(a memgpt.Agent) (memgpt.Model, error) {
 			return script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply { return w.think(a, req) }}), nil
 		}})

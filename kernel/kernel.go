@@ -42,8 +42,8 @@ type Config struct {
 	Summarizer func(memgpt.Agent) (memgpt.Model, error)
 	// System returns the memory functions: compact descriptions for small windows, for the native protocol or not.
 	System func(compact, native bool) ([]tool.Tool, error)
-	// Mail returns the functions by which agents write to each other, for the native protocol or not: offered to those whose Reach
-	// says so, but not in small windows. Nil is none.
+	// Mail returns, for the native protocol or not, the memory functions with those by which agents write to each other: in place
+	// of System for agents whose Reach says so, but not in small windows. Nil is System for all.
 	Mail func(native bool) ([]tool.Tool, error)
 	// Tools are further functions, offered to agents by name (Agent.Tools).
 	Tools []tool.Tool

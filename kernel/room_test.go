@@ -420,7 +420,7 @@ func TestFixedPartIsSmall(t *testing.T) {
 	for _, c := range []struct{ window, bound int }{{16384, 2000}, {8191, 1000}} {
 		for _, protocol := range []memgpt.Protocol{memgpt.ProtocolMemGPT, memgpt.ProtocolNative} {
 			e := newEnv(t, talker(), options{window: c.window, protocol: protocol})
-			e.reconfigure(func() { e.config.System, e.config.Mail = memtool.SystemWithSchedules, memtool.Mail })
+			e.reconfigure(func() { e.config.System, e.config.Mail = memtool.SystemWithSchedules, memtool.SystemWithMail })
 			st, err := store.Load(t.Context(), e.base, "", e.thread)
 			must(t, err)
 			for i, b := range host.DefaultBlocks("", "") {

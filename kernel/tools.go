@@ -58,16 +58,13 @@ func (k *Kernel) toolsetOf(a *memgpt.Agent, compact bool) (*toolset, error) {
 }
 
 func (k *Kernel) build(key formKey, names []string) (*toolset, error) {
-	tools, err := k.cfg.System(key.compact, key.native)
+	system := func() ([]tool.Tool, error) { return k.cfg.System(key.compact, key.native) }
+	if key.mail && k.cfg.Mail != nil {
+		system = func() ([]tool.Tool, error) { return k.cfg.Mail(key.native) }
+	}
+	tools, err := system()
 	if err != nil {
 		return nil, err
-	}
-	if key.mail && k.cfg.Mail != nil {
-		more, err := k.cfg.Mail(key.native)
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, more...)
 	}
 	for _, t := range k.cfg.Tools {
 		if key.tools == allTools || slices.Contains(names, t.Spec.Name) {

@@ -3,6 +3,7 @@ package memtool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"memgpt"
@@ -20,7 +21,7 @@ type writeTaggedArgs struct {
 }
 
 // Mail returns the functions by which an agent writes to others, in a fixed order. They need a host that runs the others;
-// who has one offers them to agents whose Reach says so (kernel.Config.Mail). As those of Schedules, their specs are compact
+// who has one offers them to agents whose Reach says so (see SystemWithMail). As those of Schedules, their specs are compact
 // in every form.
 func Mail(native bool) ([]tool.Tool, error) {
 	var tools []tool.Tool
@@ -32,6 +33,28 @@ func Mail(native bool) ([]tool.Tool, error) {
 		tools = append(tools, t)
 	}
 	return tools, nil
+}
+
+// SystemWithMail is SystemWithSchedules with the functions of Mail, for large windows. The specs of all are compact, since the fixed
+// part of a request may have 2,000 tokens; results are shown as in the full form.
+func SystemWithMail(native bool) ([]tool.Tool, error) {
+	tools, err := Tools(Form{Native: native})
+	if err != nil {
+		return nil, err
+	}
+	short, err := Tools(Form{Native: native, Compact: true})
+	if err != nil {
+		return nil, err
+	}
+	for i := range tools {
+		tools[i].Spec = short[i].Spec
+	}
+	timers, err := Schedules(native)
+	if err != nil {
+		return nil, err
+	}
+	mail, err := Mail(native)
+	return slices.Concat(tools, timers, mail), err
 }
 
 func mailFunctions() []definition {

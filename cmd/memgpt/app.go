@@ -117,7 +117,7 @@ func kernelOf(s store.Store, search tool.Searcher, model func(memgpt.Agent) (mem
 	budget memgpt.Budget, newID func(string) string) (*kernel.Kernel, error) {
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Budget: budget, NewID: newID,
-		Model: model, System: memtool.SystemWithSchedules, Mail: memtool.Mail, Normalize: retrieve.SameKey,
+		Model: model, System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, Normalize: retrieve.SameKey,
 	})
 }
 
