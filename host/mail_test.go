@@ -555,3 +555,72 @@ func (w *mailWorld) check(t *testing.T, agents int) {
 		t.Errorf("only %d questions were asked", len(asked))
 	}
 }
+
+// TestMailSurvivesEachCrash: a process dies at each commit of a question and its answer, made or not; the next goes on. The question is in
+// the log of the asked once, its answer in that of the asker once, and the user's turn ends with it.
+func TestMailSurvivesEachCrash(t *testing.T) {
+	think := func(a memgpt.Agent, req *memgpt.Request) script.Reply {
+		last := lastSaid(req)
+		switch {
+		case a.Name == "Ada" && strings.Contains(last, "user_message"):
+			return askAgent("Bo", "<q>")
+		case a.Name == "Ada" && strings.Contains(last, `"status":`):
+			return script.Say("heard: " + last)
+		case strings.Contains(last, "Another agent asks"):
+			return script.Say("<answer>")
+		}
+		return script.Call("yield")
+	}
+	survived, deaths := 0, int64(0)
+	for at := int64(1); survived < 2; at++ { // the second with the other kind of death
+		mailTest(t, think, func(t *testing.T, w *mailWorld) {
+			w.agent("Ada", memgpt.Agent{Reach: memgpt.Reach{Wait: 10 * time.Minute}})
+			w.agent("Bo", memgpt.Agent{})
+			w.stop()
+			w.start(at)
+			_, sendErr := w.host.Send(t.Context(), host.Message{Agent: w.agents["Ada"].ID, Thread: w.mains["Ada"].ID,
+				Message: memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "ask")})
+			time.Sleep(5 * time.Second)
+			died := w.faulty.Dead()
+			w.stop()
+			w.start(0)
+			for end := time.Now().Add(time.Hour); w.pending() > 0 && time.Now().Before(end); {
+				time.Sleep(5 * time.Second)
+			}
+			if w.pending() > 0 {
+				t.Errorf("death at commit %d: events are left", at)
+			}
+			asked, answered, heard, accepted := 0, 0, 0, 0
+			for _, name := range []string{"Ada", "Bo"} {
+				for _, e := range w.log(name) {
+					m, said := &e.Message, e.Message.Said()
+					_, result := m.Result()
+					switch {
+					case m.Role == memgpt.RoleUser:
+						accepted++
+					case m.Type == memgpt.EventAgent && strings.HasSuffix(said, store.MailSays+"<q>"):
+						asked++
+					case result && strings.Contains(said, `To what you asked ("<q>"):`):
+						answered++
+					case m.Role == memgpt.RoleAssistant && strings.Contains(said, "heard: ") && strings.Contains(said, "<answer>"):
+						heard++
+					}
+				}
+			}
+			if accepted > 1 || accepted == 0 && sendErr == nil || asked != accepted || answered != accepted || heard != accepted {
+				t.Errorf("death at commit %d: %d messages of the user (%v), asked %d times, answered %d, heard %d", at, accepted, sendErr, asked,
+					answered, heard)
+			}
+			if !died {
+				survived++
+			}
+		})
+		if t.Failed() || at > 100 {
+			t.Fatalf("at commit %d", at)
+		}
+		deaths = at + 1 - int64(survived)
+	}
+	if deaths < 8 {
+		t.Errorf("only %d commits were made", deaths)
+	}
+}
