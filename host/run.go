@@ -199,11 +199,13 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	h.mu.Lock()
 	c.current, c.cancel = nil, nil
 	h.mu.Unlock()
-	if err == nil && w.Turn.State == memgpt.TurnWaiting {
+	waits := w.Turn.State == memgpt.TurnWaiting
+	if waits { // also where what followed its commit failed
 		h.paused(c, t, w.Event)
-	} else if err == nil {
+	}
+	if err == nil && !waits {
 		h.finish(t, w.Turn, nil)
-	} else if lost := context.Cause(ctx); lost != nil && memgpt.CodeOf(lost) == memgpt.CodeLeaseLost {
+	} else if lost := context.Cause(ctx); err != nil && lost != nil && memgpt.CodeOf(lost) == memgpt.CodeLeaseLost {
 		err = lost
 	}
 	return err

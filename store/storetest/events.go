@@ -40,6 +40,13 @@ func testEventOrder(e *env) {
 	}
 	late.Order = got[0].Order
 	e.same("event", got[0], late)
+	one.Due = e.now.Add(30 * time.Minute) // one that was due is put off, as that of a turn that waits
+	e.commit(&store.Commit{Events: []memgpt.Event{one}, Consume: []string{two.ID, three.ID, other.ID}})
+	e.same("due, but for one put off", e.events(store.EventRange{Until: e.now.Add(2 * time.Minute)}), eventIDs())
+	if due := must(e.s.NextDue(e.ctx))(e); !due.Equal(one.Due) {
+		e.Errorf("the next event is due at %v, want %v", due, one.Due)
+	}
+	e.same("in their order", e.events(store.EventRange{Until: e.now.Add(2 * time.Hour)}), eventIDs(late, one))
 }
 
 // testEventClasses: the inbox is in order of classes, and of arrival within each, also where an event changes its class.
