@@ -74,8 +74,22 @@ func (a *app) newModels(records retrieve.Records) (*modelSet, error) {
 func (a *app) pickModel(ctx context.Context, agent memgpt.Agent) error {
 	a.asked = a.modelOf(agent)
 	o, err := a.models.open(ctx, agent.Tenant, a.asked)
+	if err != nil {
+		return err
+	}
+	a.model, a.about = o.model, o.about
+	return a.models.countLike(o.model.Capabilities().Tokenizer)
+}
+
+// countLike has requests counted by a vocabulary, that of the model that is asked most.
+func (s *modelSet) countLike(tokenizer string) error {
+	encoding := token.EncodingOf(tokenizer)
+	if encoding == token.O200k {
+		return nil
+	}
+	count, err := token.New(token.Config{Encoding: encoding})
 	if err == nil {
-		a.model, a.about = o.model, o.about
+		s.count = count
 	}
 	return err
 }

@@ -443,3 +443,30 @@ func TestAddresses(t *testing.T) {
 		t.Error("qwen3 passes for a provider")
 	}
 }
+
+// TestVocabularyOfTheModel: requests are counted by the vocabulary of the model that is asked.
+func TestVocabularyOfTheModel(t *testing.T) {
+	const text = "今天天气很好，我们去公园散步吧。"
+	counts := map[string]int{}
+	for _, model := range []string{"gpt-4-0613", "gpt-4o"} {
+		a := &app{streams: streams{err: io.Discard}, getenv: func(name string) string {
+			return map[string]string{"MEMGPT_HOME": t.TempDir(), "MEMGPT_MODEL": "openai:" + model, "OPENAI_API_KEY": "k",
+				"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", "MEMGPT_WINDOW": "8192"}[name]
+		}}
+		if err := a.configure(); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if a.models, err = a.newModels(nil); err == nil {
+			err = a.pickModel(t.Context(), memgpt.Agent{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, text)
+		counts[model] = a.models.count.Message(&m)
+	}
+	if counts["gpt-4-0613"] <= counts["gpt-4o"] {
+		t.Errorf("counted as %v: the older vocabulary needs more tokens for Chinese", counts)
+	}
+}
