@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"memgpt"
@@ -27,6 +28,7 @@ const (
 // arrivals are the events that come for a conversation while a turn of it runs here. Guarded by Host.mu.
 type arrivals struct {
 	came   bool            // an event to be taken in was seen since the last border
+	fresh  []string        // IDs of those seen since that border began
 	handed map[string]bool // IDs of those that the kernel was given
 	due    int             // how many events were due, without those, when the inbox was last read
 
@@ -47,7 +49,7 @@ func (h *Host) steering(c *conversation, w *store.Work) {
 func (h *Host) arrived(ctx context.Context, c *conversation, due int) ([]memgpt.Event, error) {
 	h.mu.Lock()
 	look := c.arrivals.came || due < 0 || due > 1 && due != c.arrivals.due
-	c.arrivals.came = false
+	c.arrivals.came, c.arrivals.fresh = false, nil
 	h.mu.Unlock()
 	if !look {
 		return nil, nil
@@ -60,6 +62,10 @@ func (h *Host) arrived(ctx context.Context, c *conversation, due int) ([]memgpt.
 	defer h.mu.Unlock()
 	var taken []memgpt.Event
 	c.arrivals.due = 0
+	// What was seen while the inbox was read may be in what was read. Else the next call would be cut off for it too.
+	c.arrivals.came = slices.ContainsFunc(c.arrivals.fresh, func(id string) bool {
+		return !slices.ContainsFunc(events, func(e memgpt.Event) bool { return e.ID == id })
+	})
 	for i := range events {
 		e := &events[i]
 		switch {
@@ -128,6 +134,7 @@ func (h *Host) notice(c *conversation, e *memgpt.Event) {
 		h.replace(c)
 	case memgpt.DeliverSteer:
 		c.arrivals.came = true
+		c.arrivals.fresh = append(c.arrivals.fresh, e.ID)
 		h.armCut(c)
 	}
 }

@@ -78,6 +78,9 @@ func TestEvalOpenerAndWrongGold(t *testing.T) {
 }
 
 func TestEvalContrast(t *testing.T) {
+	if raced {
+		t.Skip("its runs take a minute under the race detector, and are held in package eval")
+	}
 	rep := evalJSON(t, "contrast", "--limit", "1", "--model", "offline")
 	rows, _ := rep["rows"].([]any)
 	points := map[any]bool{}
