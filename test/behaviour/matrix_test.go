@@ -258,7 +258,7 @@ func TestCountHolds(t *testing.T) {
 			turns = 20
 		}
 		for i := range turns {
-			if turn := a.say(strings.Repeat("x ", i%7)); len(turn.Flags) > 0 {
+			if turn := a.say(strings.Repeat("x ", i%7)); len(flagsOf(&turn)) > 0 {
 				t.Fatalf("%s, turn %d: %q", way, i, turn.Flags)
 			}
 		}
