@@ -1,14 +1,11 @@
 package memtool
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"memgpt"
-	"memgpt/schema"
-	"memgpt/tool"
 )
 
 // TestMailFunctions: names and spellings of arguments that other systems use reach the same functions, and errors go to the model.
@@ -18,26 +15,10 @@ func TestMailFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	effects := map[string]memgpt.Effect{}
-	run := func(f *fake, name, args string) (string, error) {
-		t.Helper()
-		for _, x := range tools {
-			effects[x.Spec.Name] = x.Effect
-			if x.Spec.Name != name {
-				continue
-			}
-			s, err := schema.Parse(x.Spec.Parameters)
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw, _, err := s.Decode(args, schema.Options{Function: name, Aliases: x.Aliases})
-			if err != nil {
-				return "", err
-			}
-			return x.Call(context.Background(), tool.Invocation{Args: raw, Memory: f})
-		}
-		t.Fatalf("there is no function %s", name)
-		return "", nil
+	for _, x := range tools {
+		effects[x.Spec.Name] = x.Effect
 	}
+	run := func(f *fake, name, args string) (string, error) { t.Helper(); return callOf(t, tools, f, name, args) }
 	for _, c := range []struct{ name, args, did, says string }{
 		{"send_message_to_agent_async", `{"agent":"Bo","message":"hi"}`, `write Bo "hi" false`, "Sent to Bo"},
 		{"send_message_to_agent_async", `{"other_agent_id":"Bo","content":"hi"}`, `write Bo "hi" false`, "Sent to Bo"},

@@ -21,6 +21,12 @@ func scheduleTool(t *testing.T, f *fake, name, args string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return callOf(t, tools, f, name, args)
+}
+
+// callOf calls one of the functions as the kernel does.
+func callOf(t *testing.T, tools []tool.Tool, f *fake, name, args string) (string, error) {
+	t.Helper()
 	for _, x := range tools {
 		if x.Spec.Name != name {
 			continue

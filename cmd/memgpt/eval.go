@@ -144,18 +144,11 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error)
 	if name == eval.SuiteDocQA && eval.Mode(f.mode) == eval.ModeRAG && len(f.ks) == 0 {
 		f.ks = eval.DocKs()
 	}
-	if err = a.configure(); err != nil {
+	done, err := a.evalModel(ctx, f.window)
+	if err != nil {
 		return err
 	}
-	a.cfg.Window = f.window
-	if a.models, err = a.newModels(nil); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.models.close()) }()
-	if err = a.pickModel(ctx, memgpt.Agent{}); err != nil {
-		return err
-	}
-	a.banner()
+	defer func() { err = errors.Join(err, done()) }()
 	rep, err := a.measure(ctx, suite, f)
 	if err != nil {
 		return err
@@ -164,6 +157,22 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error)
 		return rep.WriteJSON(a.out)
 	}
 	return rep.WriteText(a.out)
+}
+
+// evalModel opens the model that answers, in a window of its own, and says who it is. Nothing is remembered of it.
+func (a *app) evalModel(ctx context.Context, window int) (done func() error, err error) {
+	if err := a.configure(); err != nil {
+		return nil, err
+	}
+	a.cfg.Window = window
+	if a.models, err = a.newModels(nil); err != nil {
+		return nil, err
+	}
+	if err := a.pickModel(ctx, memgpt.Agent{}); err != nil {
+		return nil, errors.Join(err, a.models.close())
+	}
+	a.banner()
+	return a.models.close, nil
 }
 
 // measure runs the suite on stores in a temporary directory.

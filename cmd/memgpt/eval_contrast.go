@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"memgpt"
 	"memgpt/eval"
 	"memgpt/model/offline"
 )
@@ -42,18 +41,11 @@ func (a *app) runContrast(ctx context.Context, f contrastFlags) (err error) {
 	if f.window <= 0 || f.limit <= 0 {
 		return errors.New("eval contrast: --window and --limit take numbers above 0")
 	}
-	if err = a.configure(); err != nil {
+	done, err := a.evalModel(ctx, f.window)
+	if err != nil {
 		return err
 	}
-	a.cfg.Window = f.window
-	if a.models, err = a.newModels(nil); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.models.close()) }()
-	if err = a.pickModel(ctx, memgpt.Agent{}); err != nil {
-		return err
-	}
-	a.banner()
+	defer func() { err = errors.Join(err, done()) }()
 	dir, err := os.MkdirTemp("", "memgpt-eval-")
 	if err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -65,24 +64,6 @@ func refusedEvent(t *testing.T, home, input string, args ...string) ran {
 		t.Errorf("%v: it went well: %+v", args, r)
 	}
 	return r
-}
-
-// daemonLog is what a process writes, read while it does.
-type daemonLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (d *daemonLog) Write(p []byte) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.text.Write(p)
-}
-
-func (d *daemonLog) String() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.text.String()
 }
 
 func TestEventsAreShownAndCancelled(t *testing.T) {
@@ -212,7 +193,7 @@ func TestWatchedDirectory(t *testing.T) {
 // startDaemon starts the daemon in another process. stop asks it to end, and returns what it wrote.
 func startDaemon(t *testing.T, home string, args ...string) (cmd *exec.Cmd, stop func() string) {
 	t.Helper()
-	var said daemonLog
+	var said lockedBuffer
 	cmd = child(t, "signalled", home, append([]string{"daemon"}, args...)...)
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
