@@ -41,6 +41,9 @@ func (r *run) afford(ctx context.Context, next nextCall) error {
 		agent  string
 		zone   *time.Location
 	}{{"agent " + r.st.Agent.Name, agent, r.st.Agent.ID, r.zone}, {"all agents together", all, "", time.UTC}} {
+		if b.budget == (memgpt.Budget{}) { // mostly: each call of a model comes here
+			continue
+		}
 		day := now.In(b.zone).Format(store.DayFormat)
 		of := store.SpendingRange{Tenant: r.st.Thread.Tenant, Agent: b.agent, UTC: b.agent == "", From: day, To: day}
 		y, m, d := now.In(b.zone).Date()
