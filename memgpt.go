@@ -278,6 +278,7 @@ const (
 	EventPrefetch  EventType = "prefetch"
 	EventAgent     EventType = "agent_message"
 	EventOutside   EventType = "outside_event" // from another program
+	EventTidy      EventType = "memory_work"   // tidying in the background
 )
 
 // Turn is the record of one event's handling.

@@ -20,8 +20,8 @@ var (
 	subjectWords     = lexicon(subjectEnglish)
 	assistantWords   = lexicon(`who what what's how are is can could do does you your you're called a an the robot bot ai human real person old hear see
 		help me understand speak made which model version functions languages language many able to have`)
-	clockWords = lexicon(`what what's whats is the time date day it today now current year month of week right current hour`)
-	calendarWords   = lexicon(`monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
+	clockWords    = lexicon(`what what's whats is the time date day it today now current year month of week right current hour`)
+	calendarWords = lexicon(`monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
 		november december english french german spanish italian chinese japanese korean russian portuguese arabic hindi latin greek turkish dutch i`)
 )
 
