@@ -23,6 +23,8 @@ type Record struct {
 	Model   string `json:"model"`
 	Window  int    `json:"window"`
 	Seed    uint64 `json:"seed"`
+	// Policy says in which policies the run differed from the default ones, see Policy.String; "" where in none.
+	Policy string `json:"policy,omitempty"`
 
 	Case     string `json:"case"`
 	Question string `json:"question"` // id in the data

@@ -84,7 +84,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand())
 	return cmd
 }
 
