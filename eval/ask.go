@@ -23,7 +23,7 @@ func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, er
 		rec.Variant, rec.Verdicts = q.Group, Verdicts{}
 		return rec, similar(ctx, l.r.cfg.Embedder, q, rec.Answer, &rec.Verdicts)
 	}
-	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() {
+	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() && l.lived == nil {
 		if err := l.rankSessions(ctx, q, &rec); err != nil {
 			return rec, err
 		}
@@ -40,7 +40,7 @@ func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, er
 func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 	start := l.r.now()
 	clock := &clock{at: l.askedAt(q)}
-	watch := newWatch(q)
+	watch := newWatch(l.asHeard(q))
 	watch.count = l.r.counter
 	side := newOverlay(l.store, l.agent.ID)
 	if err := watch.lookUp(ctx, side, l.agent.ID); err != nil {
@@ -50,6 +50,9 @@ func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 		return Record{}, err
 	}
 	rec := l.record(q, watch)
+	for i := range rec.Evidence {
+		rec.Evidence[i].ID = q.Gold[i].ID
+	}
 	rec.Seconds = l.r.since(start)
 	return rec, nil
 }
@@ -119,7 +122,7 @@ func (w *watch) ended(turn *memgpt.Turn) {
 // record writes down what the watch saw, and what the measures say of the answer.
 func (l *loader) record(q *Question, w *watch) Record {
 	r := &l.r.cfg
-	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed,
+	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed, Policy: r.policyNote(), Pressure: w.pressure,
 		Case: l.c.Name, Question: q.ID, Group: q.Group, QuestionHash: HashQuestion(q.Text), Expected: q.Answer, Abstain: q.Abstain, WrongGold: r.WrongGold.has(l.c.Name, q.ID),
 		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Faults: q.Faults, Input: w.input, Output: w.output, Cached: w.cached, Prefix: w.prefix,
 		Searches: w.searches, Steps: w.steps, Prefetch: w.lookup, Stop: w.stop, Failure: w.failure, Evidence: []Piece{}}

@@ -21,6 +21,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,11 @@ type Config struct {
 	Mode Mode
 	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
 	Budget int
+	// Policy is how agents manage their memory; the zero value is their defaults.
+	Policy Policy
+	// Live has the material of a suite of conversations held as one, and the questions asked in it: see live.go. Else it is
+	// imported, and each question asked in a fresh conversation.
+	Live bool
 	// Ks is how many hits ModeRAG takes; with several it answers each question with each. nil is DefaultK.
 	Ks []int
 	// SummaryWords bounds the summary of ModeSummary; 0 is SummaryWords in the paper's suite, else what a quarter of the
@@ -90,6 +96,7 @@ type runner struct {
 	done  int
 	total int
 	folds int // tokens of summaries that were made for the baseline
+	live  LiveReport
 }
 
 // spent adds to the tokens of summaries.
@@ -113,6 +120,10 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 			" a mode of an agent (%s) and an embedder", s.Name, ModeMemGPT)
 	}
 	cases := s.pick(cfg.Limit)
+	if cfg.Live && slices.ContainsFunc(cases, func(c Case) bool { return len(c.Lines) == 0 }) {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: it has no conversations that could be held live; leave live out, or take a suite of"+
+			" conversations (%s)", s.Name, SuiteLocomo)
+	}
 	r, err := newRunner(cfg, s)
 	if err != nil {
 		return nil, err

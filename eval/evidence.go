@@ -93,6 +93,7 @@ type watch struct {
 	stop          memgpt.StopReason
 	failure       string
 	lookup        Lookup
+	pressure      Pressure
 }
 
 func newWatch(q *Question) *watch {
@@ -107,6 +108,7 @@ func newWatch(q *Question) *watch {
 
 // update takes in what the kernel tells.
 func (w *watch) update(u memgpt.Update) {
+	w.pressure.add(u)
 	switch u := u.(type) {
 	case memgpt.Spoke:
 		w.said = append(w.said, u.Text)
@@ -181,6 +183,8 @@ func (w *watch) request(req *memgpt.Request) {
 		switch m := &req.Messages[i]; m.Role {
 		case memgpt.RoleUser:
 			w.queued(m.Said())
+		case memgpt.RoleAssistant:
+			w.recalled(m.Said())
 		case memgpt.RoleTool:
 			if res, ok := m.Result(); ok {
 				w.quoted(res.Text)
@@ -215,6 +219,19 @@ func (w *watch) queued(text string) {
 			if g.Text == e.Message {
 				g.add(0, e.Message)
 			}
+		}
+	}
+}
+
+// recalled looks at what the agent said. Before it has said anything in this turn, that is of a conversation that it held
+// itself.
+func (w *watch) recalled(text string) {
+	if len(w.said) > 0 {
+		return
+	}
+	for _, g := range w.gold {
+		if g.Text == text {
+			g.add(0, text)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type loader struct {
 	agent memgpt.Agent
 	main  string // ID of the conversation into which lines are imported
 	asked memgpt.Thread
+	lived map[string]string // IDs of the messages that lines became in a live conversation; nil where they were imported
 
 	folding sync.Mutex // guards what follows
 	folded  *string    // the recursive summary of ModeSummary; nil until it is made
@@ -50,7 +51,11 @@ func (l *loader) load(ctx context.Context) error {
 	if err := l.storePassages(ctx, clock); err != nil {
 		return err
 	}
-	if len(l.c.Lines) > 0 {
+	if l.r.cfg.Live {
+		if err := l.playLive(ctx, id); err != nil {
+			return err
+		}
+	} else if len(l.c.Lines) > 0 {
 		if err := l.importLines(ctx, clock, id, main); err != nil {
 			return err
 		}
@@ -59,6 +64,9 @@ func (l *loader) load(ctx context.Context) error {
 		if err := l.r.cfg.Index(ctx, l.store); err != nil {
 			return fmt.Errorf("make the vectors of %s: %w", l.c.Name, err)
 		}
+	}
+	if l.r.cfg.Live {
+		return nil
 	}
 	return l.openThread(ctx, clock, id)
 }
@@ -83,11 +91,15 @@ func (c *clock) now() time.Time {
 }
 
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
-	now := clock.now()
-	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
+	now, who := clock.now(), l.c.Persona
+	if l.r.cfg.Live && who == talkPersona {
+		who = livePersona
+	}
+	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: who, Limit: blockLimit, Description: "Who you are and what you do."}
 	human := memgpt.Block{ID: id("block"), Label: "human", Value: l.c.Human, Limit: blockLimit, Description: "Key facts about the person you talk with."}
 	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.agentWindow(), Blocks: []string{persona.ID, human.ID}, Created: now,
 		Prefetch: l.r.cfg.prefetch()}
+	l.r.cfg.Policy.apply(&l.agent)
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
 	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
 		Threads: []memgpt.Thread{main}})
@@ -165,7 +177,7 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 		return nil, err
 	}
 	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
-		Window: l.r.cfg.agentWindow(), Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
+		Window: l.r.cfg.agentWindow(), NoSummary: l.r.cfg.Policy.Summary == SummaryOff, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
 	}

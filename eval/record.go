@@ -23,7 +23,8 @@ type Record struct {
 	Model   string `json:"model"`
 	Window  int    `json:"window"`
 	Seed    uint64 `json:"seed"`
-	// Policy says in which policies the run differed from the default ones, see Policy.String; "" where in none.
+	// Policy says in which policies the run differed from the default ones, see Policy.String, after the word live where the
+	// material was held as a conversation; "" where in none.
 	Policy string `json:"policy,omitempty"`
 
 	Case     string `json:"case"`
@@ -56,6 +57,7 @@ type Record struct {
 	Steps    int     `json:"steps"`            // requests that were answered
 	Seconds  float64 `json:"seconds"`          // 0 where nobody timed it
 
+	Pressure Pressure          `json:"pressure,omitzero"` // what the queue manager did in the question's turn
 	Prefetch Lookup            `json:"prefetch,omitzero"` // what the system looked up
 	Stop     memgpt.StopReason `json:"stop,omitempty"`
 	Failure  string            `json:"failure,omitempty"` // why the model failed; "" when it did not

@@ -21,8 +21,12 @@ type Report struct {
 	Model  string `json:"model"`
 	Window int    `json:"window"`
 	Seed   uint64 `json:"seed"`
-	Search bool   `json:"search"` // the model had the functions that bring stored texts back
-	N      int    `json:"n"`      // questions asked
+	// Policy is how the agents managed their memory; nil for baselines.
+	Policy *Policy `json:"policy,omitempty"`
+	// Pressure is what the queue manager did; nil for baselines.
+	Pressure *PressureReport `json:"pressure,omitempty"`
+	Search   bool            `json:"search"` // the model had the functions that bring stored texts back
+	N        int             `json:"n"`      // questions asked
 	// WithoutEvidence counts the questions of the data that name no evidence; they are not asked and not in N.
 	WithoutEvidence int `json:"without_evidence"`
 	// GoldMissing counts the pieces of evidence that the data names and doesn't have, in the questions of N.
@@ -117,6 +121,7 @@ func (r *runner) report(records []Record) (*Report, error) {
 	if r.suite.Sessions {
 		rep.Recall, rep.NDCG = sessionRecall(main)
 	}
+	rep.Policy, rep.Pressure = cfg.policyReport(), r.pressureReport(main)
 	if cfg.Mode.prefetches() {
 		rep.Prefetch = reportPrefetch(cfg.Budget, main)
 	}
