@@ -22,12 +22,13 @@ import (
 // evalFlags are the flags of eval.
 type evalFlags struct {
 	data, embedder, mode, cache     string
+	policy                          string
 	judge, wrongGold                string
 	window, limit, parallel, budget int
 	ks                              []int
 	summaryWords                    int
 	seed                            uint64
-	noSearch, pooled, asJSON        bool
+	noSearch, pooled, live, asJSON  bool
 }
 
 const evalLong = `eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and
@@ -84,7 +85,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand(), a.evalSweepCommand())
 	return cmd
 }
 
@@ -103,6 +104,9 @@ func (a *app) bindEval(cmd *cobra.Command, f *evalFlags) {
 	set.IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
 	set.IntSliceVar(&f.ks, "k", nil, fmt.Sprintf("hits that --mode rag takes, one number or several (1,5,10); without it %d, for docqa those of\nthe paper's figure", eval.DefaultK))
 	set.IntVar(&f.summaryWords, "summary-words", 0, fmt.Sprintf("words of the summary of --mode summary; 0 is %d for dmr, else what a quarter of the window holds", eval.SummaryWords))
+	set.StringVar(&f.policy, "policy", "", "policies of the agents that differ from the defaults, as alert=.9,page=3:\n"+policyHelp)
+	set.BoolVar(&f.live, "live", false, "the material is held as a conversation, in which the questions are then asked, instead of imported: so that its\n"+
+		"messages fill the queue, and alerts, evictions and summaries happen; the model is asked at each alert and for each summary")
 	set.StringVar(&f.wrongGold, "wrong-gold", "", "file with the ids of questions whose gold is known to be wrong, one a line: reported with and without")
 	set.Uint64Var(&f.seed, "seed", 0, "decides what a suite draws by chance, and the intervals; a stand-in's slips have a seed of their own, in its name")
 	set.StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
@@ -210,6 +214,10 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 func (a *app) evalConfig(ctx context.Context, f evalFlags) (cfg eval.Config, err error) {
 	cfg = eval.Config{Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode), Budget: f.budget, Parallel: f.parallel,
 		Ks: f.ks, SummaryWords: f.summaryWords, Seed: f.seed, Clock: time.Now}
+	cfg.Live = f.live
+	if cfg.Policy, err = parsePolicy(f.policy); err != nil {
+		return cfg, fmt.Errorf("--policy: %w", err)
+	}
 	if f.wrongGold != "" {
 		if cfg.WrongGold, err = eval.ReadWrongGold(f.wrongGold); err != nil {
 			return cfg, err
