@@ -41,7 +41,7 @@ func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 	start := l.r.now()
 	clock := &clock{at: l.askedAt(q)}
 	watch := newWatch(l.asHeard(q))
-	watch.count = l.r.counter
+	watch.count, watch.live = l.r.counter, l.lived != nil
 	side := newOverlay(l.store, l.agent.ID)
 	if err := watch.lookUp(ctx, side, l.agent.ID); err != nil {
 		return Record{}, err

@@ -94,6 +94,7 @@ type watch struct {
 	failure       string
 	lookup        Lookup
 	pressure      Pressure
+	live          bool // the agent held the conversation itself, so that what it said there is evidence
 }
 
 func newWatch(q *Question) *watch {
@@ -223,10 +224,9 @@ func (w *watch) queued(text string) {
 	}
 }
 
-// recalled looks at what the agent said. Before it has said anything in this turn, that is of a conversation that it held
-// itself.
+// recalled looks at what the agent said in a conversation that it held itself, but not at what it has said in this turn.
 func (w *watch) recalled(text string) {
-	if len(w.said) > 0 {
+	if !w.live || len(w.said) > 0 {
 		return
 	}
 	for _, g := range w.gold {

@@ -221,11 +221,12 @@ func offersSpeech(req *memgpt.Request) bool {
 	return slices.ContainsFunc(req.Tools, func(t memgpt.ToolSpec) bool { return t.Name == memgpt.FuncSendMessage })
 }
 
-// savingCalls are the calls of a reply that don't speak and don't end the turn. Where calls say whether another step is
-// wanted, these do.
+// savingCalls are the calls of a reply that change memory: they don't speak, don't end the turn and don't look up what to
+// answer. Where calls say whether another step is wanted, these do.
 func savingCalls(m *memgpt.Message, chained bool) (parts memgpt.Parts) {
 	for _, c := range m.Calls() {
-		if c.Name == memgpt.FuncSendMessage || c.Name == memgpt.FuncYield {
+		switch {
+		case c.Name == memgpt.FuncSendMessage, c.Name == memgpt.FuncYield, c.Name == "memory_read", searches(c.Name):
 			continue
 		}
 		var args map[string]any

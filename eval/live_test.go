@@ -39,19 +39,7 @@ func TestLiveConversation(t *testing.T) {
 		t.Run(string(protocol), func(t *testing.T) {
 			s, o := liveTalk(120), newOpener(t)
 			var log []memgpt.Entry
-			o.before = func(st store.Store) {
-				agents, err := st.Agents(t.Context(), "")
-				if err != nil || len(agents) != 1 {
-					t.Fatalf("%v, %v", agents, err)
-				}
-				threads, err := st.Threads(t.Context(), "", agents[0].ID)
-				if err != nil || len(threads) != 1 {
-					t.Fatalf("%v, %v", threads, err)
-				}
-				if log, err = st.Entries(t.Context(), store.EntryRange{Thread: threads[0].ID}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			o.before = func(st store.Store) { log = liveLog(t, st) }
 			rep := run(t, Config{Open: o.make, Model: standIn(t), Live: true, Policy: Policy{Protocol: protocol}, Parallel: 1}, s)
 			checkLiveLog(t, s.Cases[0].Lines, log)
 			if rep.Evidence != 100 {
@@ -73,6 +61,24 @@ func TestLiveConversation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// liveLog reads the log of the only conversation.
+func liveLog(t *testing.T, st store.Store) []memgpt.Entry {
+	t.Helper()
+	agents, err := st.Agents(t.Context(), "")
+	if err != nil || len(agents) != 1 {
+		t.Fatalf("%v, %v", agents, err)
+	}
+	threads, err := st.Threads(t.Context(), "", agents[0].ID)
+	if err != nil || len(threads) != 1 {
+		t.Fatalf("%v, %v", threads, err)
+	}
+	log, err := st.Entries(t.Context(), store.EntryRange{Thread: threads[0].ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
 }
 
 func checkLiveLog(t *testing.T, lines []kernel.Line, log []memgpt.Entry) {
@@ -104,14 +110,17 @@ func TestLiveModelActsOnAlertsAlone(t *testing.T) {
 			return script.Say("I don't know.")
 		}
 		steps++
-		return script.Calls(script.Call("archival_memory_insert", "content", fmt.Sprint("Saved at alert ", steps), "request_heartbeat", false), script.Say("I was alerted!"))
+		return script.Calls(script.Call("archival_memory_insert", "content", fmt.Sprint("Saved at alert ", steps), "request_heartbeat", false),
+			script.Call("conversation_search", "query", "rope"), script.Say("I was alerted!"))
 	}, Summary: func(*memgpt.Request) script.Reply {
 		summaries++
 		return script.Text("They spoke of rope.\nSearch for: rope")
 	}})
 	o := newOpener(t)
 	var saved []memgpt.Passage
+	var log []memgpt.Entry
 	o.before = func(st store.Store) {
+		log = liveLog(t, st)
 		agents, err := st.Agents(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -121,8 +130,15 @@ func TestLiveModelActsOnAlertsAlone(t *testing.T) {
 		}
 	}
 	rep := run(t, Config{Open: o.make, Model: m, Live: true, Parallel: 1}, liveTalk(90))
+	for _, e := range log {
+		for _, c := range e.Message.Calls() {
+			if text, _ := c.Spoken(); c.Name == "conversation_search" || text == "I was alerted!" {
+				t.Errorf("the log has the call %s %s", c.Name, c.Arguments)
+			}
+		}
+	}
 	live := rep.Pressure.Live
-	if steps == 0 || len(saved) < live.Alerts || summaries == 0 {
+	if len(log) < 90 || steps == 0 || len(saved) < live.Alerts || summaries == 0 {
 		t.Errorf("%d steps at alerts, %d saved, %d summaries; %+v", steps, len(saved), summaries, live)
 	}
 	if i := slices.IndexFunc(rep.Records, func(r Record) bool { return r.Lost == LostNeverStored }); i >= 0 {

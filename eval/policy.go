@@ -186,3 +186,22 @@ func (r *runner) pressureReport(records []Record) *PressureReport {
 	}
 	return rep
 }
+
+// policyRows tell of policies that are not the default ones, and what the queue manager did.
+func (r *Report) policyRows() (rows [][2]string) {
+	if r.Policy == nil {
+		return nil
+	}
+	if text := r.Policy.String(); text != "" {
+		rows = append(rows, [2]string{"policy", text})
+	}
+	p := r.Pressure
+	if p.Alerts+p.Evicted > 0 {
+		rows = append(rows, [2]string{"pressure a question", fmt.Sprintf("%g alerts, %g evictions of %g messages", p.Alerts, p.Flushes, p.Evicted)})
+	}
+	if l := p.Live; l != nil {
+		rows = append(rows, [2]string{"held live", fmt.Sprintf("%d messages in %d conversations: %d alerts, %d evictions of %d messages; %d calls of the model, %d tokens",
+			l.Messages, l.Conversations, l.Alerts, l.Flushes, l.Evicted, l.Calls, l.Tokens)})
+	}
+	return rows
+}

@@ -273,6 +273,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		{"suite", r.Suite}, {"mode", string(r.Mode)}, {"model", r.Model}, {"window", fmt.Sprint(r.Window)},
 		{"questions", fmt.Sprintf("%d (%d more name no evidence)", r.N, r.WithoutEvidence)},
 	}
+	rows = append(rows, r.policyRows()...)
 	if _, known := r.Intervals["evidence_in_context"]; known {
 		rows = append(rows, [2]string{"evidence in context", share(r.Evidence)}, [2]string{"  any of it", share(r.Any)}, [2]string{"  all of it", share(r.All)})
 	}

@@ -20,7 +20,7 @@ import (
 
 func TestPerfectModelIsAtTheTop(t *testing.T) {
 	rep := run(t, Config{Model: seeker("conversation_search", "so it is")}, talkSuite(t))
-	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
+	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Policy: policyPlain(), Pressure: &PressureReport{}, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
 		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
 	got := *rep
@@ -344,7 +344,7 @@ func TestReportAsJSONAndText(t *testing.T) {
 	if err != nil || len(Notes(SuiteLocomo)) == 0 || len(Notes("chess")) != 0 {
 		t.Errorf("the notes are %s, %v", notes, err)
 	}
-	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
+	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"policy":{"alert":0.7,"flush":1,"target":0.5,"page_size":5,"summary":"on","protocol":"memgpt"},"pressure":{"alerts":0,"flushes":0,"evicted":0},"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
 		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"contains":0,"f1":0,"rouge_l":0,"abstained":0,` +
 		`"intervals":{"abstained":[0,0],"contains":[0,0],"evidence_in_context":[25,100],"f1":[0,0],"rouge_l":[0,0]},` +
 		`"lost":{"never_stored":0,"not_found":25,"not_searched":0,"not_used":50},` +

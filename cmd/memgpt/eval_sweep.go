@@ -236,12 +236,13 @@ func combinations(factors []sweepFactor) []string {
 func withPolicy(policy, others string) string {
 	var list []string
 	for part := range strings.SplitSeq(policy+","+others, ",") {
-		key, _, _ := strings.Cut(part, "=")
-		key = strings.TrimSpace(key)
-		list = slices.DeleteFunc(list, func(old string) bool { return strings.HasPrefix(strings.TrimSpace(old), key+"=") })
-		if strings.TrimSpace(part) != "" {
-			list = append(list, part)
+		key, value, ok := strings.Cut(part, "=")
+		if !ok && strings.TrimSpace(part) == "" {
+			continue
 		}
+		key = strings.TrimSpace(key) + "="
+		list = slices.DeleteFunc(list, func(old string) bool { return strings.HasPrefix(old, key) })
+		list = append(list, key+strings.TrimSpace(value))
 	}
 	return strings.Join(list, ",")
 }
