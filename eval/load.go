@@ -164,7 +164,7 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 	if err != nil {
 		return nil, err
 	}
-	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
+	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: ownCounter{l.r.counter, new(token.Counter)}, Now: now, NewID: id,
 		Window: l.r.cfg.agentWindow(), Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
@@ -184,8 +184,25 @@ func (l *loader) searcher(s store.Store, now func() time.Time, off ...string) (*
 	return retrieve.New(wired)
 }
 
-// plainCounter learns nothing from reports: a stand-in's are estimates, and what one question teaches must not depend on
-// which others are asked beside it.
+// ownCounter counts as all do, and learns from the reports of one kernel alone: what one question teaches must not depend on
+// which others are asked beside it, or no run could be repeated.
+type ownCounter struct {
+	*token.Counter
+	learned *token.Counter
+}
+
+// Factor implements kernel.Counter.
+func (c ownCounter) Factor(model string) float64 { return c.learned.Factor(model) }
+
+// Observe implements kernel.Counter.
+func (c ownCounter) Observe(model string, counted, reported int) {
+	c.learned.Observe(model, counted, reported)
+}
+
+// Calibrate implements kernel.Counter.
+func (c ownCounter) Calibrate(model string, factor float64) { c.learned.Calibrate(model, factor) }
+
+// plainCounter learns nothing from reports: a stand-in's are estimates.
 type plainCounter struct{ *token.Counter }
 
 // Observe does nothing.
