@@ -57,7 +57,7 @@ func (l *loader) ask(ctx context.Context, q *Question, to *bill) (Record, error)
 
 // turn runs one turn of a conversation on a memory that is kept aside.
 func (l *loader) turn(ctx context.Context, side *overlay, thread string, q *Question, watch *watch, clock *clock, id func(string) string) error {
-	k, err := l.kernel(side, &watched{Model: turnModel(l.r.cfg.Model), run: l.r, watch: watch}, clock.now, id)
+	k, err := l.kernel(side, &watched{Model: turnModel(l.r.cfg.Model), run: l.r, watch: watch, clock: clock}, clock.now, id)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type watched struct {
 	memgpt.Model
 	run   *runner
 	watch *watch
+	clock *clock // of the turn; nil in a baseline
 }
 
 // Generate implements memgpt.Model.
@@ -26,6 +27,9 @@ func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 		m.watch.repeats(req)
 	}
 	reply, err := m.run.ask(ctx, m.Model, req, stream, m.watch.bill)
+	if err == nil && m.clock != nil {
+		m.clock.settle()
+	}
 	if err == nil && m.watch.count != nil {
 		m.watch.output += m.watch.count.Message(&reply.Message)
 	}

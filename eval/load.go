@@ -82,6 +82,15 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
+// settle goes on to the next tenth of a second. How often the clock is read while a model is asked depends on whether it was
+// asked once or again, or its answer was kept; what comes after must not.
+func (c *clock) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const step = 100 * time.Millisecond
+	c.at = c.at.Add(step - 1).Truncate(step)
+}
+
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
 	now := clock.now()
 	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}

@@ -126,6 +126,7 @@ func (r *runner) ask(ctx context.Context, m memgpt.Model, req *memgpt.Request, s
 	reply, err := m.Generate(ctx, req, stream)
 	output := 0
 	if err == nil {
+		meter.fromCache(reply)
 		to.add(&reply.Usage)
 		r.mu.Lock()
 		r.bill.add(&reply.Usage)
@@ -147,7 +148,20 @@ type purseMeter struct {
 	price func(memgpt.Usage) (int64, bool)
 	held  memgpt.Usage // set aside for the call under way
 	input int          // as counted, of the call under way
+	told  bool         // the caller was told of a call
 	owing bool         // the last call's output was not reported
+}
+
+// fromCache tells the caller what a reply used of which nobody told, since no call was made: it goes on as if one had been.
+func (m *purseMeter) fromCache(reply *memgpt.Response) {
+	if m.caller == nil || m.told {
+		return
+	}
+	name := reply.Model
+	if name == "" {
+		name = m.model
+	}
+	m.caller.Spent(name, reply.Usage)
 }
 
 // Afford implements memgpt.Meter.
@@ -173,7 +187,7 @@ func (m *purseMeter) Spent(model string, u memgpt.Usage) {
 	if m.caller != nil {
 		m.caller.Spent(model, u)
 	}
-	m.owing = u.Output <= 0
+	m.told, m.owing = true, u.Output <= 0
 	if u.Input <= 0 {
 		u.Input = m.input
 		m.estimate(&u, memgpt.Usage{})
