@@ -2,6 +2,7 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 
@@ -21,6 +22,9 @@ type Purse struct {
 	closed error        // why no call is made any more
 	asked  int          // questions for which a call was made
 }
+
+// ErrNoPrice is why a run with a budget in dollars ends before its first call.
+var ErrNoPrice = errors.New("give its price, or set a budget in tokens instead")
 
 // NewPurse returns a purse of so many nano-dollars and tokens, of requests and replies together; 0 is no bound.
 func NewPurse(nano, tokens int64) *Purse { return &Purse{nano: nano, tokens: tokens} }
@@ -58,8 +62,7 @@ func (p *Purse) reserve(model string, input int, price func(memgpt.Usage) (int64
 	sum := p.spent.Add(p.held).Add(next)
 	switch {
 	case p.nano > 0 && !known:
-		p.closed = &memgpt.Error{Code: memgpt.CodeInvalid, Text: "what " + model + " costs isn't known, so that a budget in dollars can't be held;" +
-			" give its price, or set a budget in tokens instead"}
+		p.closed = memgpt.Errorf(memgpt.CodeInvalid, "what %s costs isn't known, so that a budget in dollars can't be held: %w", model, ErrNoPrice)
 	case p.nano > 0 && sum.Nano > p.nano:
 		p.closed = memgpt.Errorf(memgpt.CodeBudget, "the budget of %s is used up: %s spent, and the next call would pass it",
 			store.FormatMoney(p.nano), store.FormatMoney(p.spent.Nano))
