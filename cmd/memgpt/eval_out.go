@@ -123,12 +123,14 @@ func (a *app) sayCalls(purse *eval.Purse, calls *eval.CallCache) {
 
 // stopped tells why a run was stopped and how to go on. It returns what is left to be said.
 func (f *outFlags) stopped(ctx context.Context, a *app, rep *eval.Report, err error) error {
-	why := ""
+	why, spent := "", new(memgpt.Error)
 	switch {
 	case ctx.Err() != nil:
 		why = "it was interrupted"
 	case memgpt.CodeOf(err) == memgpt.CodeBudget:
-		why = err.Error()
+		if why = err.Error(); errors.As(err, &spent) {
+			why = spent.Text
+		}
 	case errors.Is(err, eval.ErrNoPrice):
 		return fmt.Errorf("%w (--budget-tokens N; MEMGPT_PRICES names a file with prices)", err)
 	default:
