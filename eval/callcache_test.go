@@ -314,8 +314,10 @@ func TestFailuresAreNotKept(t *testing.T) {
 	if _, err := m.Generate(t.Context(), asking("x"), nil); !errors.Is(err, down) {
 		t.Errorf("got %v", err)
 	}
-	if reply(t, m, asking("x")) != "up" || reply(t, m, asking("x")) != "up" {
-		t.Error("the answer was not kept")
+	for range 2 {
+		if reply(t, m, asking("x")) != "up" {
+			t.Error("the answer was not kept")
+		}
 	}
 	if s := calls.Stats(); s.Asked != 1 || s.Hits != 1 {
 		t.Errorf("%+v", s)
