@@ -101,7 +101,7 @@ type compared struct {
 	of    func(r *Record) (float64, bool)
 }
 
-// Yes-or-no measures of a comparison.
+// Measures of a comparison: those of yes or no, and what replies cost.
 const (
 	CompareJudge    = "right by judge"
 	CompareRule     = "right by rule"
@@ -109,6 +109,8 @@ const (
 	CompareAbstain  = "abstained rightly"
 	CompareAll      = "all evidence in context"
 	CompareAny      = "any evidence in context"
+
+	CompareCost = "cost" // in dollars
 )
 
 // comparedMeasures are all of them, those first that say most about an answer.
@@ -140,6 +142,7 @@ func comparedMeasures() []compared {
 	return append(list,
 		compared{"tokens", 1, false, known(func(r *Record) float64 { return float64(r.Input) })},
 		compared{"output", 1, false, known(func(r *Record) float64 { return float64(r.Output) })},
+		compared{CompareCost, 1, false, func(r *Record) (float64, bool) { return ofShare(r.Cost) }},
 		compared{"searches", 1, false, known(func(r *Record) float64 { return float64(r.Searches) })},
 		compared{"steps", 1, false, known(func(r *Record) float64 { return float64(r.Steps) })})
 }
@@ -351,6 +354,9 @@ func (m *compared) diff(pairs []recordPair, seed uint64) (d MeasureDiff, ok bool
 
 func (m *compared) shown(v float64) float64 {
 	places := 1e2
+	if m.name == CompareCost {
+		places = 1e6
+	}
 	if m.scale == 1 && strings.HasPrefix(m.name, "sim") {
 		places = 1e4
 	}

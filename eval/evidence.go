@@ -14,7 +14,9 @@ import (
 // watched is a model whose requests are looked at before they leave.
 type watched struct {
 	memgpt.Model
+	run   *runner
 	watch *watch
+	clock *clock // of the turn; nil in a baseline
 }
 
 // Generate implements memgpt.Model.
@@ -24,7 +26,10 @@ func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 		m.watch.request(req)
 		m.watch.repeats(req)
 	}
-	reply, err := m.Model.Generate(ctx, req, stream)
+	reply, err := m.run.ask(ctx, m.Model, req, stream, m.watch.bill)
+	if err == nil && m.clock != nil {
+		m.clock.settle()
+	}
 	if err == nil && m.watch.count != nil {
 		m.watch.output += m.watch.count.Message(&reply.Message)
 	}
@@ -88,7 +93,7 @@ type watch struct {
 	before        []string       // functions and messages of the last request
 	prefix        int
 	input, output int
-	cached        int
+	bill          *bill
 	steps         int
 	stop          memgpt.StopReason
 	failure       string
@@ -98,7 +103,7 @@ type watch struct {
 }
 
 func newWatch(q *Question) *watch {
-	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}, again: map[int]int{}}
+	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}, again: map[int]int{}, bill: new(bill)}
 	for _, g := range q.Gold {
 		runes := []rune(g.Text)
 		w.gold = append(w.gold, &sighting{Evidence: g, runes: runes})

@@ -168,14 +168,15 @@ func (p *livePlayer) Generate(ctx context.Context, req *memgpt.Request, stream f
 
 // ask asks the model and counts what that takes.
 func (p *livePlayer) ask(ctx context.Context, req *memgpt.Request, stream func(memgpt.Delta)) (*memgpt.Response, error) {
-	reply, err := p.Model.Generate(ctx, req, stream)
+	r, rep := p.live.l.r, &p.live.report
+	size := r.requestSize(req) + r.counter.Tools(req.Tools)
+	reply, err := r.ask(ctx, p.Model, req, stream, new(bill)) // what it costs is no question's, but the run's
 	if err != nil {
 		return nil, err
 	}
-	count := p.live.l.r.counter
-	rep := &p.live.report
+	p.live.clock.settle()
 	rep.Calls++
-	rep.Tokens += count.Tools(req.Tools) + p.live.l.r.requestSize(req) + count.Message(&reply.Message)
+	rep.Tokens += size + r.counter.Message(&reply.Message)
 	return reply, nil
 }
 

@@ -162,3 +162,17 @@ func TestLiveRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Names of results tell live conversations and policies from others.
+func TestLiveResultNames(t *testing.T) {
+	s, m := liveTalk(90), standIn(t)
+	names := map[string]bool{}
+	for _, cfg := range []Config{{}, {Live: true}, {Policy: Policy{Alert: .9}}, {Live: true, Policy: Policy{Alert: .9}}, {Live: true, Policy: Policy{Summary: SummaryOff}}} {
+		cfg.Model = m
+		name, err := ResultName(cfg, s, nil)
+		if err != nil || names[name] {
+			t.Errorf("%s twice, %v", name, err)
+		}
+		names[name] = true
+	}
+}

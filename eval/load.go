@@ -90,6 +90,15 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
+// settle goes on to the next tenth of a second. How often the clock is read while a model is asked depends on whether it was
+// asked once or again, or its answer was kept; what comes after must not.
+func (c *clock) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const step = 100 * time.Millisecond
+	c.at = c.at.Add(step - 1).Truncate(step)
+}
+
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
 	now, who := clock.now(), l.c.Persona
 	if l.r.cfg.Live && who == talkPersona {
@@ -176,7 +185,7 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 	if err != nil {
 		return nil, err
 	}
-	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
+	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: ownCounter{l.r.counter, new(token.Counter)}, Now: now, NewID: id,
 		Window: l.r.cfg.agentWindow(), NoSummary: l.r.cfg.Policy.Summary == SummaryOff, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
@@ -196,8 +205,25 @@ func (l *loader) searcher(s store.Store, now func() time.Time, off ...string) (*
 	return retrieve.New(wired)
 }
 
-// plainCounter learns nothing from reports: a stand-in's are estimates, and what one question teaches must not depend on
-// which others are asked beside it.
+// ownCounter counts as all do, and learns from the reports of one kernel alone: what one question teaches must not depend on
+// which others are asked beside it, or no run could be repeated.
+type ownCounter struct {
+	*token.Counter
+	learned *token.Counter
+}
+
+// Factor implements kernel.Counter.
+func (c ownCounter) Factor(model string) float64 { return c.learned.Factor(model) }
+
+// Observe implements kernel.Counter.
+func (c ownCounter) Observe(model string, counted, reported int) {
+	c.learned.Observe(model, counted, reported)
+}
+
+// Calibrate implements kernel.Counter.
+func (c ownCounter) Calibrate(model string, factor float64) { c.learned.Calibrate(model, factor) }
+
+// plainCounter learns nothing from reports: a stand-in's are estimates.
 type plainCounter struct{ *token.Counter }
 
 // Observe does nothing.

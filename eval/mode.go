@@ -71,6 +71,9 @@ func (c *Config) settle() error {
 	if c.Mode == "" {
 		c.Mode = ModeMemGPT
 	}
+	if c.Purse == nil {
+		c.Purse = NewPurse(0, 0)
+	}
 	if len(c.Ks) == 0 {
 		c.Ks = []int{DefaultK}
 	}

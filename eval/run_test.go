@@ -194,6 +194,26 @@ func TestResultsDoNotDependOnParallel(t *testing.T) {
 	}
 }
 
+// TestParallelAndWhatReportsTeach asks a model from whose reports the counter learns: what one question teaches is not known to
+// those beside it.
+func TestParallelAndWhatReportsTeach(t *testing.T) {
+	var first *Report
+	for _, parallel := range []int{1, 4} {
+		m := reporting{script.New(script.Config{CountOnly: true, NewID: func(int) string { return "" }, Func: func(_ int, req *memgpt.Request) script.Reply {
+			if last := req.Messages[len(req.Messages)-1]; last.Role == memgpt.RoleTool {
+				return script.Say("It is on shelf 2.")
+			}
+			return script.Call("conversation_search", "query", "marmalade", "request_heartbeat", true)
+		}})}
+		rep := run(t, Config{Model: m, Parallel: parallel}, longSuite(100, 2, 3, 40, 50, 60, 99))
+		if first == nil {
+			first = rep
+		} else if diff := cmp.Diff(first, rep); diff != "" || rep.Failed > 0 {
+			t.Errorf("%d at once: %s", parallel, diff)
+		}
+	}
+}
+
 // TestQuestionsLeaveNoTrace asks an agent that writes whatever it is asked into its memory: no question sees what an
 // earlier one wrote, and each finds what it wrote itself.
 func TestQuestionsLeaveNoTrace(t *testing.T) {

@@ -33,7 +33,7 @@ func sweepStandard() []string {
 const sweepLong = `eval sweep runs a suite again and again with other policies of its agents, with the same questions and the same seed, and
 prints what each policy costs and brings: evidence in context, held against the run with the default policies question by
 question, and tokens. One policy at a time is varied around the defaults (or around --policy); --grid runs all combinations.
-All other flags are those of eval.
+All other flags are those of eval; --out keeps each run's results under a name of its own.
 
 Which policies can act depends on the set-up, and a policy that had nothing to act on is said to make "no difference". A
 question in a fresh conversation seldom fills the queue: alert, flush, target and summary act where the material is held as a
