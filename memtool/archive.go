@@ -15,21 +15,35 @@ import (
 type storeArgs struct {
 	Content string   `json:"content"`
 	Tags    []string `json:"tags,omitempty"`
+	About   string   `json:"about,omitempty" jsonschema:"date it holds from"`
+	From    []string `json:"from,omitempty" jsonschema:"ids of messages"`
 }
 
 type updateArgs struct {
-	ID      string `json:"id"`
-	Content string `json:"content"`
+	ID      string   `json:"id"`
+	Content string   `json:"content"`
+	Ended   string   `json:"ended,omitempty" jsonschema:"date the old was true until"`
+	About   string   `json:"about,omitempty"`
+	From    []string `json:"from,omitempty"`
 }
 
 type mergeArgs struct {
 	IDs     []string `json:"ids"`
 	Content string   `json:"content"`
+	Ended   string   `json:"ended,omitempty"`
+	About   string   `json:"about,omitempty"`
+	From    []string `json:"from,omitempty"`
 }
 
 type deleteArgs struct {
 	ID string `json:"id"`
 }
+
+// factArgs are the arguments that say when a fact holds; windows for which the compact form is made have no room for them.
+var factArgs = []string{"about", "from", "ended"}
+
+// factAliases are older or likely spellings of them.
+var factAliases = map[string]string{"date": "about", "when": "about", "valid_from": "about", "message_ids": "from", "messages": "from"}
 
 func archiveFunctions() []definition {
 	text := map[string]string{"text": "content", "new_content": "content", "new_text": "content", "memory": "content", "value": "content"}
@@ -38,25 +52,30 @@ func archiveFunctions() []definition {
 	maps.Copy(updated, id)
 	merged := maps.Clone(text)
 	maps.Copy(merged, map[string]string{"id": "ids", "memory_ids": "ids", "passage_ids": "ids"})
-	inserted := maps.Clone(text)
-	inserted["tag"] = "tags"
+	inserted := both(map[string]string{"tag": "tags"}, text)
+	for _, m := range []map[string]string{inserted, updated, merged} {
+		maps.Copy(m, factAliases)
+	}
+	for _, m := range []map[string]string{updated, merged} {
+		maps.Copy(m, map[string]string{"valid_until": "ended", "until": "ended"})
+	}
 	found := maps.Clone(dateAliases)
-	found["tag"] = "tags"
+	maps.Copy(found, map[string]string{"tag": "tags", "known_at": "as_of"})
 	return []definition{
 		define(definition{
-			name: "archival_memory_insert", effect: memgpt.EffectMemory, aliases: inserted,
+			name: "archival_memory_insert", effect: memgpt.EffectMemory, aliases: inserted, fullOnly: factArgs,
 			full: "Store a passage in archival memory.",
 		}, store),
 		define(definition{
-			name: "archival_memory_search", effect: memgpt.EffectRead, search: true, aliases: found,
+			name: "archival_memory_search", effect: memgpt.EffectRead, search: true, aliases: found, fullOnly: []string{"as_of"},
 			full: "Search archival memory and loaded documents.",
 		}, searchArchive),
 		define(definition{
-			name: "archival_memory_update", effect: memgpt.EffectMemory, aliases: updated,
+			name: "archival_memory_update", effect: memgpt.EffectMemory, aliases: updated, fullOnly: factArgs,
 			full: "Replace a passage by a corrected one.",
 		}, update),
 		define(definition{
-			name: "archival_memory_merge", effect: memgpt.EffectMemory, aliases: merged,
+			name: "archival_memory_merge", effect: memgpt.EffectMemory, aliases: merged, fullOnly: factArgs,
 			full: "Replace several passages by one.",
 		}, merge),
 		define(definition{
@@ -70,7 +89,12 @@ func store(ctx context.Context, c call, args storeArgs) (string, error) {
 	if strings.TrimSpace(args.Content) == "" {
 		return "", emptyContent("")
 	}
-	p, added, err := c.Insert(ctx, args.Content, clean(args.Tags))
+	fact, err := c.fact(args.Content, args.About, args.From)
+	if err != nil {
+		return "", err
+	}
+	fact.Tags = clean(args.Tags)
+	p, added, err := c.Insert(ctx, fact)
 	if err != nil {
 		return "", err
 	}
@@ -82,6 +106,12 @@ func store(ctx context.Context, c call, args storeArgs) (string, error) {
 		return "", err
 	}
 	return c.stored(p.ID, args.Content, alike)
+}
+
+// fact reads what the functions that store a passage have in common.
+func (c call) fact(text, about string, from []string) (tool.NewPassage, error) {
+	at, err := factDate("about", about, c.Now())
+	return tool.NewPassage{Text: text, About: at, From: clean(from)}, err
 }
 
 // stored tells of a new passage, and of those that it resembles, so that the model can update or merge.
@@ -105,16 +135,34 @@ func (c call) stored(id, text string, alike []tool.Alike) (string, error) {
 }
 
 func update(ctx context.Context, c call, args updateArgs) (string, error) {
-	if strings.TrimSpace(args.Content) == "" {
-		return "", emptyContent(", or call archival_memory_delete to take the passage out")
-	}
 	id, err := passageID(args.ID)
 	if err != nil {
 		return "", err
 	}
-	p, err := c.Supersede(ctx, []string{id}, args.Content)
+	ended, err := factDate("ended", args.Ended, c.Now())
+	switch {
+	case err != nil:
+		return "", err
+	case strings.TrimSpace(args.Content) == "" && ended.IsZero():
+		return "", emptyContent(", give ended alone to say since when it is true no more, or call archival_memory_delete to take the passage out")
+	case strings.TrimSpace(args.Content) == "":
+		if _, err = c.End(ctx, id, ended); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s is marked as true until %s.", id, tool.DateText(ended, c.Now().Location())), nil
+	}
+	fact, err := c.fact(args.Content, args.About, args.From)
 	if err != nil {
 		return "", err
+	}
+	p, err := c.Supersede(ctx, []string{id}, ended, fact)
+	switch {
+	case err != nil:
+		return "", err
+	case p.ID == id && !ended.IsZero():
+		return fmt.Sprintf("%s has this text already; it is marked as true until %s.", id, tool.DateText(ended, c.Now().Location())), nil
+	case p.ID == id:
+		return fmt.Sprintf("%s has this text already; nothing was changed.", id), nil
 	}
 	return fmt.Sprintf("Stored as %s; it replaces %s.", p.ID, id), nil
 }
@@ -128,7 +176,15 @@ func merge(ctx context.Context, c call, args mergeArgs) (string, error) {
 		return "", fmt.Errorf("ids names %s: give at least two different ones, or call archival_memory_update to replace one",
 			count(len(ids), "passage"))
 	}
-	p, err := c.Supersede(ctx, ids, args.Content)
+	ended, err := factDate("ended", args.Ended, c.Now())
+	if err != nil {
+		return "", err
+	}
+	fact, err := c.fact(args.Content, args.About, args.From)
+	if err != nil {
+		return "", err
+	}
+	p, err := c.Supersede(ctx, ids, ended, fact)
 	if err != nil {
 		return "", err
 	}

@@ -24,6 +24,7 @@ type archiveArgs struct {
 	Tags  []string `json:"tags,omitempty" jsonschema:"any of them"`
 	Start string   `json:"start_date,omitempty"`
 	End   string   `json:"end_date,omitempty"`
+	AsOf  string   `json:"as_of,omitempty" jsonschema:"what was known then"`
 	Page  int      `json:"page,omitempty"`
 }
 
@@ -72,7 +73,11 @@ func searchRecall(ctx context.Context, c call, args recallArgs) (string, error) 
 }
 
 func searchArchive(ctx context.Context, c call, args archiveArgs) (string, error) {
-	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindPassage}, Tags: clean(args.Tags), Page: args.Page}
+	_, asOf, err := parseDate("as_of", args.AsOf, c.Now())
+	if err != nil {
+		return "", err
+	}
+	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindPassage}, Tags: clean(args.Tags), AsOf: asOf, Page: args.Page}
 	return search(ctx, c, q, args.Start, args.End, "conversation_search")
 }
 
