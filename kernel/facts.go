@@ -163,3 +163,37 @@ func (m *memory) End(ctx context.Context, id string, ended time.Time) (memgpt.Pa
 	m.putPassage(p)
 	return p, nil
 }
+
+func passageOriginal(p *memgpt.Passage, archive, asked string) tool.Original {
+	return tool.Original{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text, Tags: p.Tags,
+		Archive: archive, Source: p.Source, Heading: p.Heading, Asked: p.ID == asked, Replaced: p.SupersededBy, About: p.About,
+		Learned: tool.Learned(p), Ended: p.Ended, Superseded: p.Superseded, From: p.From}
+}
+
+// addChain tells of the passage that was asked for what it replaced, and what stands at the end of what replaced it. Only a
+// passage that a replacement stored is looked for in what was replaced, since that is looked for in all that came before it.
+func (m *memory) addChain(ctx context.Context, p memgpt.Passage, list []tool.Original) error {
+	for i := range list {
+		if !list[i].Asked {
+			continue
+		}
+		next, err := m.run.k.successors(ctx, &p)
+		if err != nil {
+			return err
+		}
+		if len(next) > 1 {
+			list[i].Newest = next[len(next)-1].ID
+		}
+		if p.Source != "" || p.Cause.Call == insertFunction {
+			continue
+		}
+		older, err := m.run.k.replacedBy(ctx, p.Tenant, p.Owner, p.ID)
+		if err != nil {
+			return err
+		}
+		for j := len(older) - 1; j >= 0; j-- {
+			list[i].Replaces = append(list[i].Replaces, older[j].ID)
+		}
+	}
+	return nil
+}

@@ -228,13 +228,12 @@ func (m *memory) readPassage(ctx context.Context, id string, around int) ([]tool
 		}
 	}
 	out := make([]tool.Original, 0, len(list))
-	for _, p := range list {
-		if p.ID == id || p.Live() {
-			out = append(out, tool.Original{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
-				Tags: p.Tags, Archive: archive, Source: p.Source, Heading: p.Heading, Asked: p.ID == id, Replaced: p.SupersededBy})
+	for i := range list {
+		if p := &list[i]; p.ID == id || p.Live() {
+			out = append(out, passageOriginal(p, archive, id))
 		}
 	}
-	return out, nil
+	return out, m.addChain(ctx, p, out)
 }
 
 // passage finds a passage of the agent, those of the step under way among them, or of a shared archive, whose name it

@@ -1,12 +1,14 @@
 package memtool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"memgpt/calendar"
 	"strings"
+	"time"
 
 	"memgpt"
 	"memgpt/tool"
@@ -105,7 +107,7 @@ func store(ctx context.Context, c call, args storeArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.stored(p.ID, args.Content, alike)
+	return c.stored(p, args.Content, alike)
 }
 
 // fact reads what the functions that store a passage have in common.
@@ -114,24 +116,62 @@ func (c call) fact(text, about string, from []string) (tool.NewPassage, error) {
 	return tool.NewPassage{Text: text, About: at, From: clean(from)}, err
 }
 
-// stored tells of a new passage, and of those that it resembles, so that the model can update or merge.
-func (c call) stored(id, text string, alike []tool.Alike) (string, error) {
-	out := []string{"Stored as " + id + "."}
+// stored tells of a new passage, and of those that it resembles, so that the model can update or merge. Both dates stand where facts
+// differ.
+func (c call) stored(p memgpt.Passage, text string, alike []tool.Alike) (string, error) {
+	out := []string{"Stored as " + p.ID + c.datesOf(p) + "."}
 	for _, a := range alike {
 		l := c.hit(a.Hit, text)
 		for _, d := range a.Differs {
 			l.Differs = append(l.Differs, difference{d.Kind, d.Here, d.There})
+		}
+		if len(a.Differs) > 0 {
+			l.Newer = newerText(p, a.Hit)
 		}
 		line, err := marshal(l)
 		if err != nil {
 			return "", err
 		}
 		if len(out) == 1 {
-			out = append(out, "Much the same is stored already, what differs is named, the newest counts. Merge or update what is outdated:")
+			out = append(out, "Much the same is stored already, what differs is named, with which of the two is newer. Merge or update what is outdated;"+
+				" what was true and is no more: archival_memory_update with ended:")
 		}
 		out = append(out, string(line))
 	}
 	return strings.Join(out, "\n"), nil
+}
+
+// datesOf shows what time a new passage is about and when it was learned, where the model said so.
+func (c call) datesOf(p memgpt.Passage) string {
+	var parts []string
+	if !p.About.IsZero() {
+		parts = append(parts, "about "+tool.DateText(p.About, c.Now().Location()))
+	}
+	if !p.Learned.IsZero() {
+		parts = append(parts, "learned "+calendar.Format(p.Learned, c.Now().Location()))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// newerText says which of a new passage and a stored one counts: "new", "stored", or "" where they are of one time.
+func newerText(p memgpt.Passage, stored tool.Hit) string {
+	switch cmp.Or(dateOf(p.About, tool.Learned(&p)).Compare(dateOf(stored.About, stored.Learned)), tool.Learned(&p).Compare(stored.Learned)) {
+	case 1:
+		return "new"
+	case -1:
+		return "stored"
+	}
+	return ""
+}
+
+func dateOf(about, learned time.Time) time.Time {
+	if about.IsZero() {
+		return learned
+	}
+	return about
 }
 
 func update(ctx context.Context, c call, args updateArgs) (string, error) {

@@ -107,7 +107,7 @@ func (f *fake) Insert(_ context.Context, p tool.NewPassage) (memgpt.Passage, boo
 	}
 	id := fmt.Sprintf("passage-%d", len(f.passages)+1)
 	f.passages[p.Text], f.tags, f.fact = id, p.Tags, p
-	return memgpt.Passage{ID: id, Time: f.now}, true, nil
+	return memgpt.Passage{ID: id, Time: f.now, About: p.About}, true, nil
 }
 
 func (f *fake) Alike(context.Context, string) ([]tool.Alike, error) { return f.alike, f.err }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 
@@ -106,6 +107,9 @@ func nothing(q tool.Query, other string) string {
 	if len(q.Roles)+len(q.Tags) > 0 {
 		advice += ", leave out roles and tags"
 	}
+	if !q.AsOf.IsZero() {
+		advice += ", leave out as_of"
+	}
 	if !q.From.IsZero() || !q.To.IsZero() {
 		advice += ", take a wider range of dates"
 	}
@@ -140,11 +144,68 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
+	if err := c.contradictions(&b, hits); err != nil {
+		return "", err
+	}
 	if q.Page < last {
 		fmt.Fprintf(&b, "Next page: page=%d\n", q.Page+1)
 	}
 	b.WriteString(byWords(hits))
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// contradiction is a pair of hits that say different things, as it is shown.
+type contradiction struct {
+	Contradict []datedHit   `json:"contradict"`
+	Differs    []contrasted `json:"differs"`
+	Newer      string       `json:"newer,omitempty"`
+}
+
+type datedHit struct {
+	ID      string `json:"id"`
+	About   string `json:"about,omitempty"`
+	Ended   string `json:"ended,omitempty"`
+	Learned string `json:"learned,omitempty"`
+}
+
+type contrasted struct {
+	Kind   string `json:"kind"`
+	First  string `json:"first"`
+	Second string `json:"second"`
+}
+
+// maxContradictions is how many pairs are shown of a page.
+const maxContradictions = 3
+
+// contradictions tells which of the hits contradict each other, with the dates of both.
+func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
+	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
+	for i, pair := range shown {
+		if i == 0 {
+			b.WriteString("These contradict each other; mark what holds no more (archival_memory_update with ended), or ask:\n")
+		}
+		out := contradiction{Newer: pair.Newer}
+		for _, id := range []string{pair.First, pair.Second} {
+			d := datedHit{ID: id}
+			for _, h := range hits.List {
+				if h.ID == id {
+					zone := c.Now().Location()
+					d.About, d.Ended, d.Learned = tool.DateText(h.About, zone), tool.DateText(h.Ended, zone), calendar.Format(h.Learned, zone)
+				}
+			}
+			out.Contradict = append(out.Contradict, d)
+		}
+		for _, d := range pair.Differs {
+			out.Differs = append(out.Differs, contrasted{d.Kind, d.Here, d.There})
+		}
+		line, err := marshal(out)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return nil
 }
 
 // byWords says what of a search went by words alone, where meaning was wanted too.

@@ -175,7 +175,9 @@ type Hits struct {
 	Model      string  // of the vectors that were compared; "" where words alone were
 	Words      string  // why words alone, where vectors were wanted; "" otherwise
 	Unembedded float64 // share of the owners' texts without a vector yet, 0 to 1
-	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
+	// Contradictions are pairs of passages of List that say different things of the same; few of the first are compared.
+	Contradictions []Contradiction
+	Weak           bool // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
 // ManyUnembedded is the share of texts without a vector from which on a search says so.
@@ -234,6 +236,13 @@ type Embedder interface {
 	// Embed returns a vector of length 1 for each text, in their order, all of one dimension. query says that the texts are
 	// questions, not stored texts. A text that is too long is cut.
 	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
+}
+
+// Contradiction is a pair of passages that say the same but for facts, so that hardly both are true at one time.
+type Contradiction struct {
+	First, Second string       // IDs
+	Newer         string       // ID of the one that counts: it holds, is about a later time, or was learned later; "" where none is told
+	Differs       []Difference // Here is First's
 }
 
 // Alike is a passage that resembles a text.
