@@ -118,11 +118,6 @@ func (s *Searcher) readSomeLives(ctx context.Context, q tool.Query, meta *store.
 			known = append(known, id)
 		}
 	}
-	current, err := s.index.DocNumbers(ctx, q.Tenant, q.Owner, known)
-	if err != nil {
-		return err
-	}
-	slices.Sort(current)
 	list, err := s.texts.Passages(ctx, q.Tenant, q.Owner, known)
 	if err != nil {
 		return err
@@ -134,15 +129,14 @@ func (s *Searcher) readSomeLives(ctx context.Context, q tool.Query, meta *store.
 	for k, n := range numbers {
 		i, p := int(n)-1, byID[ids[k]]
 		delete(l.spans, i)
-		if _, ok := slices.BinarySearch(current, n); !ok || p == nil {
-			continue // forgotten, or an earlier document of a passage that came back
+		if p != nil { // else it is forgotten
+			l.add(i, p, meta.Dead[i])
 		}
-		l.add(i, p, meta.Dead[i])
 	}
 	return ctx.Err()
 }
 
-// add notes the life of a passage.
+// add notes the life of a passage. Documents come in ascending order, so an earlier one of the same passage was added before.
 func (l *lives) add(i int, p *memgpt.Passage, dead bool) {
 	if before, ok := l.dead[p.ID]; ok && before != i {
 		delete(l.spans, before)
