@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/kernel"
 	"memgpt/model/script"
+	"memgpt/store"
+	"memgpt/tool"
 )
 
 // toldFact is a passage of the naive reference: a row of a table with the three times that say when it was known.
@@ -204,5 +207,125 @@ func TestFactsOverTime(t *testing.T) {
 				t.Errorf("only %d facts were told", n)
 			}
 		})
+	}
+}
+
+// factsOf returns the agent's passages, dead ones too, by text.
+func (e *env) factsOf() map[string]memgpt.Passage {
+	e.t.Helper()
+	list, err := e.base.PassagesOf(e.t.Context(), store.PassageRange{Owner: e.agent.ID, Dead: true})
+	must(e.t, err)
+	out := map[string]memgpt.Passage{}
+	for _, p := range list {
+		out[p.Text] = p
+	}
+	return out
+}
+
+// TestFactsThroughFunctions stores facts with all that can be said of their time, and reads back what was kept.
+func TestFactsThroughFunctions(t *testing.T) {
+	m := script.Of(script.Say("ok"))
+	e := newEnv(t, m, options{zone: "Asia/Tokyo"})
+	e.say("I moved to Rome in March, and 我三月搬到了罗马.")
+	told := e.log()[0]
+	e.now = e.now.AddDate(0, 8, 0)
+	first := passageID.FindString(e.ok(m, "archival_memory_insert", "content", "她住在罗马。", "about", "2026年3月", "from", []string{told.ID}))
+	p := e.factsOf()["她住在罗马。"]
+	if tool.DateText(p.About, e.agent.Location()) != "2026-03" || !p.Learned.Equal(told.Time) || !slices.Equal(p.From, []string{told.ID}) || !p.Time.After(p.Learned.AddDate(0, 7, 0)) {
+		t.Errorf("%+v", p)
+	}
+	contains(t, e.ok(m, "archival_memory_search", "query", "罗马", "as_of", "2026-05"), first)
+	contains(t, e.ok(m, "archival_memory_search", "query", "罗马", "as_of", "2026-03"), "No results", "as_of")
+	contains(t, e.ok(m, "archival_memory_search", "query", "罗马", "start_date", "2026-03", "end_date", "2026-03"), first)
+
+	for name, args := range map[string][]any{"archival_memory_insert": {"content", "x"}, "archival_memory_update": {"content", "x", "id", first},
+		"archival_memory_merge": {"content", "x", "ids", []string{first, first + "0"}}} {
+		res := e.do(m, name, append(args, "from", []string{"message-none"})...)
+		if !res.Failed || name != "archival_memory_merge" && !strings.Contains(res.Text, "message-none") {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+	if n := len(e.factsOf()); n != 1 {
+		t.Errorf("%d passages after calls that failed", n)
+	}
+
+	// What the new text is about ends the old one; an end that is given counts more.
+	second := passageID.FindString(strings.TrimPrefix(e.ok(m, "archival_memory_update", "id", first, "content", "她住在巴黎。", "about", "2026-11"), "Stored as "))
+	third := passageID.FindString(e.ok(m, "archival_memory_update", "id", second, "content", "她住在奥斯陆。", "ended", "2026-12-02"))
+	for text, want := range map[string]string{"她住在罗马。": "2026-11", "她住在巴黎。": "2026-12-02", "她住在奥斯陆。": ""} {
+		if got := tool.DateText(e.factsOf()[text].Ended, e.agent.Location()); got != want {
+			t.Errorf("%s ended %q, want %q", text, got, want)
+		}
+	}
+	contains(t, e.ok(m, "memory_read", "id", first), `"about":"2026-03"`, `"ended":"2026-11"`, `"learned":"2026-04-07`, `"superseded_by":"`+second, `"newest":"`+third, told.ID)
+	contains(t, e.ok(m, "memory_read", "id", third), `"replaces":["`+second)
+
+	// One that is true no more without anything in its place stays where it is.
+	contains(t, e.ok(m, "archival_memory_update", "id", third, "content", "", "ended", "2027"), "true until 2027")
+	contains(t, e.ok(m, "archival_memory_search", "query", "奥斯陆"), `"ended":"2027"`, third)
+	e.counts(1)
+
+	preview, err := e.kernel.PreviewForget(t.Context(), kernel.Forgetting{Agent: e.agent, Messages: []string{told.ID}})
+	must(t, err)
+	contains(t, strings.Join(preview.Kept, "\n"), first, "took from it")
+}
+
+// TestContradictionsThroughFunctions shows both dates when a fact is stored beside another one, and when both are found.
+func TestContradictionsThroughFunctions(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	old := passageID.FindString(e.ok(m, "archival_memory_insert", "content", "Lin works at the Kestrel bakery in Rome.", "about", "2019"))
+	e.now = e.now.AddDate(0, 1, 0)
+	text := e.ok(m, "archival_memory_insert", "content", "Lin works at the Kestrel bakery in Oslo.", "about", "2023-05")
+	contains(t, text, "about 2023-05", old, `"about":"2019"`, `"newer":"new"`, "with ended")
+	fresh := passageID.FindString(text)
+	text = e.ok(m, "archival_memory_search", "query", "where is the Kestrel bakery in Rome")
+	contains(t, text, `{"contradict":[{"id":"`+fresh+`","about":"2023-05"`, `{"id":"`+old+`","about":"2019"`, `"newer":"`+fresh)
+	if found := hits(t, text); found[0].ID != fresh {
+		t.Errorf("the outdated one stands first: %s", text)
+	}
+}
+
+// TestReviveWhereTheTextIsBack takes a replacement back whose text was stored anew meanwhile, and a merge of several.
+func TestReviveWhereTheTextIsBack(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	insert := func(text string) string {
+		return passageID.FindString(e.ok(m, "archival_memory_insert", "content", text))
+	}
+	a, b := insert("Alpha is tall."), insert("Beta is short.")
+	merged := passageID.FindString(e.ok(m, "archival_memory_merge", "ids", []string{a, b}, "content", "Alpha is tall, Beta is short."))
+	again := insert("alpha is TALL.")
+	e.counts(2)
+	done, err := e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, a)
+	must(t, err)
+	if len(done.Live) != 1 || done.Live[0].ID != b || len(done.Same) != 1 || done.Same[0].ID != a || done.Same[0].SupersededBy != again || done.Retired != merged {
+		t.Errorf("%+v", done)
+	}
+	e.counts(2)
+	found := e.ok(m, "archival_memory_search", "query", "tall short")
+	contains(t, found, b, again, "of 2 ")
+	excludes(t, found, merged)
+
+	// A passage of its own that was only found to say the same stays, and one that was replaced since is taken back first.
+	c := insert("Gamma is round.")
+	e.ok(m, "archival_memory_update", "id", b, "content", "Gamma is round.")
+	if _, err = e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, merged); memgpt.CodeOf(err) != memgpt.CodeInvalid {
+		t.Errorf("a replacement that is taken back already: %v", err)
+	}
+	d := passageID.FindString(e.ok(m, "archival_memory_update", "id", c, "content", "Gamma is square."))
+	if _, err = e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, b); memgpt.CodeOf(err) != memgpt.CodeInvalid || !strings.Contains(err.Error(), d) {
+		t.Errorf("%v", err)
+	}
+	for _, id := range []string{d, b} {
+		done, err = e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, id)
+		must(t, err)
+	}
+	if len(done.Live) != 1 || done.Retired != "" {
+		t.Errorf("%+v", done)
+	}
+	e.counts(3)
+	if list, err := e.kernel.History(t.Context(), "", e.agent.ID, d); err != nil || len(list) != 1 {
+		t.Errorf("the history of what was taken back: %+v, %v", list, err)
 	}
 }

@@ -200,3 +200,60 @@ func TestNoTimesNoChange(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkContrast measures what a page of ten passages costs that are compared with each other: 45 pairs.
+func BenchmarkContrast(b *testing.B) {
+	var hits []tool.Hit
+	for i := range 10 {
+		hits = append(hits, tool.Hit{ID: fmt.Sprint("passage-", i), Kind: memgpt.KindPassage, Learned: noon.AddDate(0, 0, i),
+			Text: fmt.Sprintf("On day %d of the trip Lin and Bob sailed from the harbour of town %c to the next island, and slept on the boat.", i, 'A'+i)})
+	}
+	for b.Loop() {
+		retrieve.Contrast(hits, noon)
+	}
+}
+
+// BenchmarkAsOf measures searches among 10,000 passages, of which every tenth was replaced: of now, as of a time for the first time,
+// and again. It includes SQLite.
+func BenchmarkAsOf(b *testing.B) {
+	m := newMemIndex()
+	for i := range 10_000 {
+		m.addFact(passage(i+1, fmt.Sprintf("Fact %d of the harbour: berth %d is of size %d.", i, i%97, i%13), noon.Add(time.Duration(i)*time.Minute)))
+	}
+	for i := 0; i < 10_000; i += 10 {
+		m.replaceFact(fmt.Sprint("passage-", i+1), fmt.Sprint("passage-", i+2), noon.AddDate(0, 0, 8))
+		p := m.owner("", "a").passages[fmt.Sprint("passage-", i+1)]
+		m.commits[len(m.commits)-1].Passages = []memgpt.Passage{p}
+	}
+	s := m.store(b)
+	open := func() *retrieve.Searcher {
+		x, err := retrieve.New(retrieve.Config{Index: s, Store: s})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return x
+	}
+	ask := func(x *retrieve.Searcher, asOf time.Time) {
+		hits, err := x.Search(b.Context(), tool.Query{Owner: "a", Text: "berth 42 harbour", AsOf: asOf})
+		if err != nil || len(hits.List) == 0 {
+			b.Fatal(hits, err)
+		}
+	}
+	warm, at := open(), noon.AddDate(0, 0, 7)
+	b.Run("now", func(b *testing.B) {
+		for b.Loop() {
+			ask(warm, time.Time{})
+		}
+	})
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			ask(open(), at)
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		ask(warm, at)
+		for b.Loop() {
+			ask(warm, at)
+		}
+	})
+}
