@@ -121,18 +121,18 @@ const minExcerpt = 40
 // bestExcerpt is what is shown of the best text found, also where the others are cut shorter: most often it is the answer.
 const bestExcerpt = 200
 
-// fitted renders a result with shorter and shorter texts, the best one last, until it is shown whole: a result that is cut
-// at its end loses its last hits and the way on.
+// leastQuote is what is shown of each text found as long as less of those that rank last makes room, in characters: five
+// texts of a few words tell less than two whole sentences.
+const leastQuote = 150
+
+// fitted renders a result with less and less until it is shown whole: a result that is cut at its end loses its last hits
+// and the way on. Texts are cut first, then those that rank last are shown by the id and a few words, the best one is cut last.
 func (c call) fitted(render func(call) (string, error)) (string, error) {
 	for {
 		text, err := render(c)
-		if err != nil || c.Fits(text) || c.excerpt <= minExcerpt && c.page <= minExcerpt && c.best <= minExcerpt {
+		if err != nil || c.Fits(text) || !c.sizes.shrink() {
 			return text, err
 		}
-		if c.excerpt <= minExcerpt && c.page <= minExcerpt {
-			c.best = max(c.best/2, minExcerpt)
-		}
-		c.excerpt, c.page = max(c.excerpt/2, minExcerpt), max(c.page/2, minExcerpt)
 	}
 }
 
@@ -141,6 +141,28 @@ type sizes struct {
 	excerpt int // of a text found
 	best    int // of the best one at least
 	page    int // of a text read
+	brief   int // texts found, from the last one, that are shown by the id and minExcerpt
+	ranked  int // texts found that may be shown so
+}
+
+// shrink reports whether less can be shown.
+func (s *sizes) shrink() bool {
+	if s.excerpt <= leastQuote && s.page <= leastQuote && s.brief < s.ranked {
+		s.brief++
+		return true
+	}
+	if s.excerpt <= minExcerpt && s.page <= minExcerpt {
+		if s.best <= minExcerpt {
+			return false
+		}
+		s.best = max(s.best/2, minExcerpt)
+	}
+	least := minExcerpt
+	if s.brief < s.ranked {
+		least = leastQuote
+	}
+	s.excerpt, s.page = max(s.excerpt/2, min(s.excerpt, least)), max(s.page/2, min(s.page, least))
+	return true
 }
 
 // define fills in what follows from the type of a function's arguments.

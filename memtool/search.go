@@ -99,6 +99,7 @@ func search(ctx context.Context, c call, q tool.Query, start, end, other string)
 	if hits.Total == 0 {
 		return strings.TrimSuffix(nothing(q, other)+"\n"+byWords(hits), "\n"), nil
 	}
+	c.ranked = len(hits.List) - 1
 	return c.fitted(func(c call) (string, error) { return c.render(q, hits) })
 }
 
@@ -137,7 +138,11 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 		if i == 0 && q.Page == 0 {
 			shown.excerpt = max(c.excerpt, c.best)
 		}
-		line, err := marshal(shown.hit(h, q.Text))
+		l := shown.hit(h, q.Text)
+		if i >= len(hits.List)-c.brief {
+			l = c.briefly(h, q.Text)
+		}
+		line, err := marshal(l)
 		if err != nil {
 			return "", err
 		}
