@@ -21,8 +21,14 @@ type Report struct {
 	Model  string `json:"model"`
 	Window int    `json:"window"`
 	Seed   uint64 `json:"seed"`
-	Search bool   `json:"search"` // the model had the functions that bring stored texts back
-	N      int    `json:"n"`      // questions asked
+	// Data is the name of the file or directory with the data, Limit how many questions were wanted (0 is all), and Embedder what
+	// found by meaning; like Pooled they are set by whoever chose them.
+	Data     string `json:"data,omitempty"`
+	Pooled   bool   `json:"pooled,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
+	Embedder string `json:"embedder,omitempty"`
+	Search   bool   `json:"search"` // the model had the functions that bring stored texts back
+	N        int    `json:"n"`      // questions asked
 	// WithoutEvidence counts the questions of the data that name no evidence; they are not asked and not in N.
 	WithoutEvidence int `json:"without_evidence"`
 	// GoldMissing counts the pieces of evidence that the data names and doesn't have, in the questions of N.

@@ -84,7 +84,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalReportCommand())
 	return cmd
 }
 
@@ -202,6 +202,10 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	meter.end()
 	if err == nil {
 		rep.Seconds = float64(time.Since(start).Round(10*time.Millisecond)) / float64(time.Second)
+		rep.Data, rep.Pooled, rep.Limit = filepath.Base(f.data), f.pooled, f.limit
+		if cfg.Embedder != nil {
+			rep.Embedder = cfg.Embedder.Model()
+		}
 	}
 	return rep, err
 }
