@@ -17,8 +17,7 @@ type section struct {
 	suite, data string
 	runs        []*run
 	paper       *paperTable // nil where the paper has no such experiment
-	who         string      // the paper's models
-	source      string      // the paper
+	all         *paper
 }
 
 // figure is a chart of a section.
@@ -31,7 +30,7 @@ type figure struct {
 func sections(runs []*run, p *paper) (list []*section) {
 	for _, r := range runs {
 		if n := len(list); n == 0 || list[n-1].suite != r.Suite || list[n-1].data != r.Data {
-			s := &section{suite: r.Suite, data: r.Data, who: p.who(), source: p.Source}
+			s := &section{suite: r.Suite, data: r.Data, all: p}
 			if t, ok := p.Tables[r.Suite]; ok {
 				s.paper = &t
 			}
@@ -59,10 +58,14 @@ func (s *section) figures() []figure {
 	case eval.SuiteNestedKV, eval.SuiteRelay:
 		add("right answers by hops", s.levels())
 	case eval.SuiteDocQA:
-		add("right answers by documents", s.byK("right answers, %", s.paper, func(m *eval.Measures) *float64 { return m.Accuracy }))
-		add("evidence by documents", s.byK("evidence in context, %", nil, func(m *eval.Measures) *float64 { return m.Evidence }))
+		add("right answers by documents", s.byK("right answers", s.paper, func(m *eval.Measures) *float64 { return m.Accuracy }))
+		add("evidence by documents", s.byK("evidence in context", nil, func(m *eval.Measures) *float64 { return m.Evidence }))
+		add("evidence and tokens", s.tokens())
+	case eval.SuiteDMR:
+		add("answers beside the paper", s.besidePaper(100))
 		add("evidence and tokens", s.tokens())
 	case eval.SuiteOpener:
+		add("similarities beside the paper", s.besidePaper(1))
 	default:
 		add("evidence by category", s.categories())
 		add("evidence and tokens", s.tokens())
@@ -74,7 +77,7 @@ func (s *section) figures() []figure {
 func (s *section) ours() string {
 	var list []string
 	for _, one := range settings() {
-		if v := same(s.runs, one.of); v != "" {
+		if v := same(s.runs, one.of); v != "" && v != one.usual {
 			list = append(list, v)
 		}
 	}
@@ -136,7 +139,7 @@ func wilson(share float64, n int) (low, high float64) {
 // byK is the paper's Fig. 5: a measure against the number of documents in the prompt. Systems without such a number are flat
 // lines. nil where nothing has the measure.
 func (s *section) byK(title string, beside *paperTable, of func(*eval.Measures) *float64) *Chart {
-	c := &Chart{Title: s.headed(title + " by documents in the prompt"), X: "K, documents in the prompt (logarithmic)", Y: title, LogX: true, YMax: 100}
+	c := &Chart{Title: s.headed(title + " by documents in the prompt"), X: "K, documents in the prompt (logarithmic)", Y: title + ", %", LogX: true, YMax: 100}
 	low, high := s.kRange(beside)
 	for _, r := range s.runs {
 		line := Series{Name: r.name, Line: true}
@@ -187,6 +190,80 @@ func (s *section) kRange(beside *paperTable) (low, high float64) {
 	return low, high
 }
 
+// besidePaper has bars of the measures that the paper's table has too, up to a highest value, and the paper's beside.
+func (s *section) besidePaper(highest float64) *Chart {
+	c := &Chart{Title: s.headed("the measures of the paper's " + strings.Split(s.paper.Where, ",")[0]), X: "measure", Y: "share, %", YMax: highest,
+		Note: s.paper.dashed()}
+	if highest == 1 {
+		c.Y = "cosine similarity"
+	}
+	if missing := s.unmeasured(); missing != "" {
+		c.Note += " " + missing
+	}
+	for _, name := range s.paper.Columns {
+		c.Categories = append(c.Categories, strings.TrimSuffix(measureNamed(name).title, ", %"))
+	}
+	for _, r := range s.runs {
+		for _, v := range r.variants() {
+			bars := Series{Name: v.name}
+			for i, name := range s.paper.Columns {
+				if value := measureNamed(name).of(&v.measures); value != nil {
+					bars.Points = append(bars.Points, v.point(float64(i), name, *value))
+				}
+			}
+			if len(bars.Points) > 0 {
+				c.Series = append(c.Series, bars)
+			}
+		}
+	}
+	if len(c.Series) == 0 {
+		return nil
+	}
+	c.Series = append(c.Series, s.paper.bars()...)
+	return c
+}
+
+// unmeasured says why none of the runs has a measure that the paper's table has; "" where some have all.
+func (s *section) unmeasured() string {
+	has := func(name string) bool {
+		return slices.ContainsFunc(s.runs, func(r *run) bool { m := r.total(); return measureNamed(name).of(&m) != nil })
+	}
+	switch {
+	case s.suite == eval.SuiteDMR && !has("accuracy"):
+		return "Nobody judged our answers, so that none is counted as right."
+	case s.suite == eval.SuiteOpener && !has("simh"):
+		return "The data has no human openers, so that there is no SIM-H of ours."
+	}
+	return ""
+}
+
+// variant is a run as it is, or one kind of its questions where each kind is a system of its own.
+type variant struct {
+	name      string
+	measures  eval.Measures
+	intervals map[string][2]float64
+}
+
+// variants returns the run, and of openers what each working context makes.
+func (r *run) variants() []variant {
+	if r.Suite != eval.SuiteOpener {
+		return []variant{{r.name, r.total(), r.Intervals}}
+	}
+	list := []variant{{r.name + ", own working context", r.total(), r.Intervals}}
+	for _, v := range []struct{ group, says string }{{eval.WorkingOther, "another person's"}, {eval.WorkingNone, "no working context"}} {
+		if m, ok := r.Measures[v.group]; ok {
+			list = append(list, variant{r.name + ", " + v.says, m, nil})
+		}
+	}
+	return list
+}
+
+// point is a measure with its interval, where one is known.
+func (v *variant) point(x float64, name string, value float64) Point {
+	in := v.intervals[name]
+	return Point{X: x, Y: value, Low: in[0], High: in[1]}
+}
+
 // categories has bars of the evidence in context by category.
 func (s *section) categories() *Chart {
 	c := &Chart{Title: s.headed("evidence in context by category"), X: "category", Y: "evidence in context, %", YMax: 100, Categories: s.groupNames()}
@@ -201,7 +278,7 @@ func (s *section) categories() *Chart {
 			c.Series = append(c.Series, bars)
 		}
 	}
-	if len(c.Series) == 0 {
+	if len(c.Series) == 0 || len(c.Categories) < 2 {
 		return nil
 	}
 	return c

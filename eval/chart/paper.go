@@ -58,6 +58,29 @@ func (p *paper) who() string {
 	return strings.Join(list, ", ")
 }
 
+// window writes the windows of a row's models.
+func (p *paper) window(models string) string {
+	if m, ok := p.Models[models]; ok {
+		return grouped(m.Window)
+	}
+	return ""
+}
+
+// bars are the rows of a table of the paper as series over the columns.
+func (t *paperTable) bars() (list []Series) {
+	for _, row := range t.Rows {
+		s := Series{Name: row.Name + " (paper)", Paper: true}
+		if row.Model != "" {
+			s.Name = row.Name + ", " + row.Model + " (paper)"
+		}
+		for i, v := range row.Values {
+			s.Points = append(s.Points, Point{X: float64(i), Y: v * t.Scale})
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
 // lines are the series of a figure of the paper over X from low to high.
 func (t *paperTable) lines(low, high float64) (list []Series) {
 	for _, row := range t.Rows {

@@ -28,7 +28,7 @@ func Report(dir, title string) ([]string, error) {
 		title = DefaultTitle
 	}
 	var b strings.Builder
-	b.WriteString("# " + plain(title) + "\n\n" + opening(runs))
+	b.WriteString("# " + plain(title) + "\n\n" + opening(runs, p))
 	var written []string
 	for _, s := range sections(runs, p) {
 		files, err := s.write(&b, dir)
@@ -45,10 +45,13 @@ func Report(dir, title string) ([]string, error) {
 }
 
 // opening says what the report shows and what not.
-func opening(runs []*run) string {
-	standIn, models := false, map[string]bool{}
+func opening(runs []*run, p *paper) string {
+	standIn, beside, models := false, false, map[string]bool{}
 	var names []string
 	for _, r := range runs {
+		if _, ok := p.Tables[r.Suite]; ok {
+			beside = true
+		}
 		switch {
 		case r.Model == "offline" || strings.HasPrefix(r.Model, "offline:"):
 			standIn = true
@@ -65,9 +68,14 @@ func opening(runs []*run) string {
 	if len(names) > 0 {
 		text += "Runs of " + strings.Join(names, ", ") + " show what the decisions of these models are worth, in the windows named, and of no others.\n\n"
 	}
-	return text + "Shares are in per cent, similarities from 0 to 1. In brackets stands what 95 of 100 resamples of the questions give. " +
-		"Searches, tokens and dollars are a question's, tokens those of all its requests. What the paper printed is marked *(paper)* in tables " +
-		"and drawn hollow and dashed in figures; all else was measured here.\n\n"
+	text += "Shares are in per cent, similarities from 0 to 1. In brackets stands what 95 of 100 resamples of the questions give. " +
+		"Searches, tokens and dollars are a question's, tokens those of all its requests.\n\n"
+	if beside {
+		text += "Some figures are the paper's and were not measured here (" + p.Source + "). They are marked *(paper)* in tables and drawn hollow " +
+			"and dashed. They are of other models (" + p.who() + "), in other windows, on other samples of questions: compare the shape of lines and " +
+			"not the height of points.\n\n"
+	}
+	return text
 }
 
 // write appends a section to the report and draws its figures.
@@ -84,8 +92,7 @@ func (s *section) write(b *strings.Builder, dir string) (files []string, err err
 			name, s.suite+": "+f.about, name)
 	}
 	if s.paper != nil {
-		fmt.Fprintf(b, "The paper's figures are of %s (%s). Their models: %s. Ours are of other models, in other windows, and on other samples of "+
-			"questions: compare the shape of the lines, and not the height of single points.\n\n", s.paper.Where, s.source, s.who)
+		fmt.Fprintf(b, "The paper's are those of its %s.\n\n", s.paper.Where)
 	}
 	s.main().write(b)
 	s.details(b)
@@ -109,21 +116,15 @@ func (s *section) details(b *strings.Builder) {
 		if s.paper != nil {
 			s.paper.rowsOver(t, "%.0f")
 		}
-		titled("Right answers by hops, in per cent, of so many chains:", t)
+		titled("Right answers by hops, in per cent:", t)
 	case eval.SuiteDocQA:
 		titled("Right answers by documents in the prompt, in per cent:", s.overK(right, s.paper))
 		titled("Evidence in context by documents in the prompt, in per cent:", s.overK(evidence, nil))
 	case eval.SuiteOpener:
-		for _, c := range measureColumns() {
-			if strings.HasPrefix(c.name, "sim") {
-				t := s.groups(c)
-				if strings.Contains(strings.Join(t.rows[0][1:], ""), "of") {
-					titled(c.title+" with the person's own working context, with another person's, and without:", t)
-				}
-			}
-		}
 	default:
-		titled("Evidence in context by category, in per cent, of so many questions:", s.groups(evidence))
+		if len(s.groupNames()) > 1 {
+			titled("Evidence in context by category, in per cent:", s.groups(evidence))
+		}
 	}
 	if s.suite != eval.SuiteOpener {
 		titled("Where evidence was lost, in per cent of questions:", s.lost())
@@ -141,6 +142,9 @@ func (s *section) remarks(b *strings.Builder) {
 			}
 		}
 		list = append(list, text)
+	}
+	if text := s.unmeasured(); text != "" {
+		add(text)
 	}
 	for _, r := range s.runs {
 		if r.Accuracy != nil && r.Judge == nil {

@@ -111,30 +111,34 @@ func (r *run) check() error {
 	return nil
 }
 
-// setting is one setting of a run as names say it, "" where it has no part in the run.
-type setting struct{ of func(*run) string }
+// setting is one setting of a run as names say it, "" where it has no part in the run. The usual one goes without saying
+// where all runs have it.
+type setting struct {
+	of    func(*run) string
+	usual string
+}
 
 // settings are what tells runs apart, other than their mode, in the order of names.
 func settings() []setting {
 	return []setting{
-		{func(r *run) string { return r.Model }},
-		{func(r *run) string { return "window " + grouped(r.Window) }},
-		{func(r *run) string { return map[bool]string{true: "pooled", false: "each alone"}[r.Pooled] }},
-		{func(r *run) string {
+		{of: func(r *run) string { return r.Model }},
+		{of: func(r *run) string { return "window " + grouped(r.Window) }},
+		{func(r *run) string { return map[bool]string{true: "pooled", false: "not pooled"}[r.Pooled] }, "not pooled"},
+		{of: func(r *run) string {
 			if r.Limit == 0 {
 				return "all questions"
 			}
 			return fmt.Sprint("limit ", r.Limit)
 		}},
-		{func(r *run) string { return fmt.Sprint("seed ", r.Seed) }},
-		{func(r *run) string { return r.Embedder }},
-		{func(r *run) string {
+		{of: func(r *run) string { return fmt.Sprint("seed ", r.Seed) }},
+		{of: func(r *run) string { return r.Embedder }},
+		{of: func(r *run) string {
 			if r.Prefetch == nil || r.Prefetch.Budget == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%d tokens handed over", r.Prefetch.Budget)
 		}},
-		{func(r *run) string {
+		{of: func(r *run) string {
 			if r.K == 0 {
 				return ""
 			}

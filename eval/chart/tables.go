@@ -63,6 +63,22 @@ func measureColumns() []column {
 	}
 }
 
+// measureNamed is the column of that name.
+func measureNamed(name string) column {
+	list := measureColumns()
+	return list[max(0, slices.IndexFunc(list, func(c column) bool { return c.name == name }))]
+}
+
+// telling are the columns that tell something of a suite: where a rule says what is right, likeness to the expected answer
+// tells nothing more.
+func (s *section) telling() []column {
+	list := measureColumns()
+	if s.suite == eval.SuiteNestedKV || s.suite == eval.SuiteRelay {
+		list = slices.DeleteFunc(list, func(c column) bool { return c.name == "contains" || c.name == "f1" || c.name == "rouge_l" })
+	}
+	return list
+}
+
 // total are the measures of all questions of a run.
 func (r *run) total() eval.Measures {
 	m := eval.Measures{N: r.N, Accuracy: r.Accuracy, Contains: r.Contains, F1: r.F1, RougeL: r.RougeL, Abstained: r.Abstained,
@@ -81,13 +97,13 @@ func figureText(name string, v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-// withInterval writes a measure of a run with its interval.
-func (r *run) withInterval(name string, v *float64) string {
-	if v == nil {
+// cell writes a measure with its interval, where one is known.
+func (v *variant) cell(name string, value *float64) string {
+	if value == nil {
 		return ""
 	}
-	text := figureText(name, *v)
-	if in, ok := r.Intervals[name]; ok {
+	text := figureText(name, *value)
+	if in, ok := v.intervals[name]; ok {
 		text += " (" + figureText(name, in[0]) + " to " + figureText(name, in[1]) + ")"
 	}
 	return text
@@ -96,32 +112,43 @@ func (r *run) withInterval(name string, v *float64) string {
 // main is the table of a section's figures, with the paper's rows under ours where it has such a table.
 func (s *section) main() *table {
 	t := &table{head: []string{"system", "model", "window", "questions"}}
-	for _, c := range measureColumns() {
+	for _, c := range s.telling() {
 		t.head = append(t.head, c.title)
 	}
 	t.head = append(t.head, "evidence in context, %", "all of it, %", "searches", "tokens", "$ a question", "$ in all", "model failed")
 	for _, r := range s.runs {
-		n := fmt.Sprint(r.N)
-		if r.Partial {
-			n = fmt.Sprintf("%d; stopped at %d of %d", r.N, r.Done, r.Planned)
+		for i, v := range r.variants() {
+			n := fmt.Sprint(v.measures.N)
+			if r.Partial {
+				n += fmt.Sprintf("; stopped at %d of %d", r.Done, r.Planned)
+			}
+			row := []string{plain(v.name), plain(r.Model), grouped(r.Window), n}
+			for _, c := range s.telling() {
+				row = append(row, v.cell(c.name, c.of(&v.measures)))
+			}
+			row = append(row, v.cell("evidence_in_context", v.measures.Evidence))
+			if i == 0 {
+				row = append(row, r.prices()...)
+			} else {
+				row = append(row, make([]string, len(r.prices()))...)
+			}
+			t.rows = append(t.rows, row)
 		}
-		row := []string{plain(r.name), plain(r.Model), grouped(r.Window), n}
-		m := r.total()
-		for _, c := range measureColumns() {
-			row = append(row, r.withInterval(c.name, c.of(&m)))
-		}
-		all, failed := "", ""
-		if m.Evidence != nil {
-			all = fmt.Sprintf("%.1f", r.All)
-		}
-		if r.Failed > 0 {
-			failed = fmt.Sprint(r.Failed)
-		}
-		t.rows = append(t.rows, append(row, r.withInterval("evidence_in_context", m.Evidence), all,
-			fmt.Sprintf("%.1f", r.Searches), grouped(int(r.Tokens+.5)), dollars(r.Cost), dollars(r.CostTotal), failed))
 	}
 	s.paperRows(t)
 	return t
+}
+
+// prices are the cells of what a run took, which are of its own variant alone.
+func (r *run) prices() []string {
+	all, failed := "", ""
+	if _, known := r.Intervals["evidence_in_context"]; known {
+		all = fmt.Sprintf("%.1f", r.All)
+	}
+	if r.Failed > 0 {
+		failed = fmt.Sprint(r.Failed)
+	}
+	return []string{all, fmt.Sprintf("%.1f", r.Searches), grouped(int(r.Tokens + .5)), dollars(r.Cost), dollars(r.CostTotal), failed}
 }
 
 // dollars is a sum, "" where it isn't known or nothing was charged.
@@ -139,8 +166,8 @@ func (s *section) paperRows(t *table) {
 	}
 	for _, p := range s.paper.Rows {
 		row := make([]string, len(t.head))
-		row[0], row[1] = "*"+plain(p.Name)+" (paper)*", plain(p.Model)
-		for i, c := range measureColumns() {
+		row[0], row[1], row[2] = "*"+plain(p.Name)+" (paper)*", plain(p.Model), s.all.window(p.Model)
+		for i, c := range s.telling() {
 			if at := slices.Index(s.paper.Columns, c.name); at >= 0 {
 				row[4+i] = figureText(c.name, p.Values[at]*s.paper.Scale)
 			}
@@ -177,7 +204,7 @@ func (s *section) groups(c column) *table {
 		for _, name := range names {
 			cell := ""
 			if m, ok := r.Measures[name]; ok && c.of(&m) != nil {
-				cell = fmt.Sprintf("%s of %d", figureText(c.name, *c.of(&m)), m.N)
+				cell = fmt.Sprintf("%s (n %d)", figureText(c.name, *c.of(&m)), m.N)
 			}
 			row = append(row, cell)
 		}
@@ -241,13 +268,13 @@ func (p *paperTable) rowsOver(t *table, form string) {
 // wrongGold compares the figures with those without the questions whose gold is known to be wrong.
 func (s *section) wrongGold() *table {
 	t := &table{head: []string{"system", "questions"}}
-	for _, c := range measureColumns() {
+	columns := append(s.telling(), column{"evidence_in_context", "evidence in context, %", func(m *eval.Measures) *float64 { return m.Evidence }})
+	for _, c := range columns {
 		t.head = append(t.head, c.title)
 	}
-	t.head = append(t.head, "evidence in context, %")
 	row := func(name string, m *eval.Measures) {
 		cells := []string{name, fmt.Sprint(m.N)}
-		for _, c := range append(measureColumns(), column{"evidence_in_context", "", func(m *eval.Measures) *float64 { return m.Evidence }}) {
+		for _, c := range columns {
 			cell := ""
 			if v := c.of(m); v != nil {
 				cell = figureText(c.name, *v)
