@@ -202,10 +202,6 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	meter.end()
 	if err == nil {
 		rep.Seconds = float64(time.Since(start).Round(10*time.Millisecond)) / float64(time.Second)
-		rep.Data, rep.Pooled, rep.Limit = filepath.Base(f.data), f.pooled, f.limit
-		if cfg.Embedder != nil {
-			rep.Embedder = cfg.Embedder.Model()
-		}
 	}
 	return rep, err
 }

@@ -205,11 +205,6 @@ func aim(suite string) string {
 
 // fileName makes a name of a file without its end: lower-case letters, digits and hyphens.
 func fileName(parts ...string) string {
-	var words []string
-	for _, w := range strings.FieldsFunc(strings.ToLower(strings.Join(parts, " ")), func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	}) {
-		words = append(words, w)
-	}
+	words := strings.FieldsFunc(strings.ToLower(strings.Join(parts, " ")), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "-")
 }
