@@ -219,7 +219,7 @@ func (d *drawing) labels(c draw.Canvas, marks []mark, y func(float64) vg.Length)
 		if label == "" {
 			continue
 		}
-		size := vg.Point{X: sty.Width(label), Y: 11}
+		size := vg.Point{X: sty.Width(label) * slack, Y: 11}
 		var best vg.Rectangle
 		least := vg.Length(-1)
 		for _, at := range labelPlaces(m.at, size) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"memgpt/eval"
@@ -30,8 +31,9 @@ func Report(dir, title string) ([]string, error) {
 	var b strings.Builder
 	b.WriteString("# " + plain(title) + "\n\n" + opening(runs, p))
 	var written []string
+	taken := map[string]bool{}
 	for _, s := range sections(runs, p) {
-		files, err := s.write(&b, dir)
+		files, err := s.write(&b, dir, taken)
 		if err != nil {
 			return written, err
 		}
@@ -78,11 +80,11 @@ func opening(runs []*run, p *paper) string {
 	return text
 }
 
-// write appends a section to the report and draws its figures.
-func (s *section) write(b *strings.Builder, dir string) (files []string, err error) {
+// write appends a section to the report and draws its figures, under names that nothing has taken yet.
+func (s *section) write(b *strings.Builder, dir string, taken map[string]bool) (files []string, err error) {
 	b.WriteString("## " + plain(s.headed(aim(s.suite))) + "\n\n")
 	for _, f := range s.figures() {
-		name := fileName(s.suite, s.data, f.about)
+		name := fileName(taken, s.suite, strings.TrimSuffix(s.data, filepath.Ext(s.data)), f.about)
 		base := filepath.Join(dir, name)
 		if err := f.chart.Write(base); err != nil {
 			return files, err
@@ -203,8 +205,21 @@ func aim(suite string) string {
 	return "results"
 }
 
-// fileName makes a name of a file without its end: lower-case letters, digits and hyphens.
-func fileName(parts ...string) string {
-	words := strings.FieldsFunc(strings.ToLower(strings.Join(parts, " ")), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	return strings.Join(words, "-")
+// fileName makes a name of a file without its end, of lower-case letters, digits and hyphens. Parts that come twice stand once,
+// and a name that is taken gets a number.
+func fileName(taken map[string]bool, parts ...string) string {
+	var list []string
+	for _, p := range parts {
+		p = strings.Join(strings.FieldsFunc(strings.ToLower(p), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "-")
+		if p != "" && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	base := strings.Join(list, "-")
+	name := base
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	taken[name] = true
+	return name
 }

@@ -240,6 +240,10 @@ func TestDataSetsAreApart(t *testing.T) {
 	text := reported(t, runsIn(t, map[string]any{"1.json": one, "2.json": two}))
 	wantLine(t, text, "## locomo (first.jsonl):")
 	wantLine(t, text, "## locomo (second.jsonl):")
+	one.Data, two.Data = "\u4e00.jsonl", "\u4e8c.jsonl" // no letter of these is in a file's name
+	text = reported(t, runsIn(t, map[string]any{"1.json": one, "2.json": two}))
+	wantLine(t, text, `src="locomo-evidence-by-category.svg"`)
+	wantLine(t, text, `src="locomo-evidence-by-category-2.svg"`)
 }
 
 func TestSameRunsSameReport(t *testing.T) {
