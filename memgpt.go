@@ -28,6 +28,7 @@ type Agent struct {
 	Budget    Budget        // the zero value is none
 	Timers    Timers
 	Reach     Reach // the zero value is none
+	Tidy      Tidy  // the zero value is off
 
 	Created time.Time
 	Version int64 // optimistic version, see Commit
@@ -86,6 +87,15 @@ type Reach struct {
 	Agents bool          // it may write to other agents, and they to it
 	Tags   []string      // under which others find it
 	Wait   time.Duration // for another's answer; 0 is 2 minutes
+	Hook   string        // URL that is told what it says unasked; "" is none
+}
+
+// Tidy says when the agent's memory is tidied in the background, and by whom.
+type Tidy struct {
+	On    bool
+	Turns int           // after so many; 0 is 8
+	Idle  time.Duration // after so long without a turn; 0 is 10 minutes
+	Model string        // [provider:]model that does it; "" is the agent's own
 }
 
 // Thread is one conversation of an agent: a log, and the position in it from which the log is in main context.
@@ -172,9 +182,13 @@ type Passage struct {
 	Heading      string    // what it stands under in the document, as "Part > Chapter"; "" when nothing does
 	Position     int64     // where it begins in the document, in bytes of UTF-8
 	Time         time.Time // when it was stored
+	About        time.Time // from when what it says holds, or when it happened; zero where nothing says so
+	Ended        time.Time // since when that is true no more; zero where it is, or nothing says so
+	Learned      time.Time // when the agent was told; zero is Time
+	From         []string  // IDs of the messages that it was taken from
 	Key          string    // normal form of Text, hashed (PassageKey); one live passage an owner and key
 	SupersededBy string    // ID of the passage that replaces it
-	Superseded   time.Time // since when
+	Superseded   time.Time // since when, by what the agent knew
 	Deleted      time.Time // since when it is out of results; the text stays until the owner forgets it
 	Cause        Cause
 }
@@ -264,6 +278,7 @@ const (
 	EventPrefetch  EventType = "prefetch"
 	EventAgent     EventType = "agent_message"
 	EventOutside   EventType = "outside_event" // from another program
+	EventTidy      EventType = "memory_work"   // tidying in the background
 )
 
 // Turn is the record of one event's handling.

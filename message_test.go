@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"memgpt/calendar"
 	"strings"
 	"testing"
 	"time"
@@ -113,11 +114,11 @@ func TestAgentsZone(t *testing.T) {
 	at := time.Date(2026, 4, 6, 16, 51, 0, 0, time.UTC)
 	for zone, want := range map[string]string{"America/New_York": "2026-04-06T12:51:00-04:00", "": "2026-04-06T16:51:00Z", "No/Where": "2026-04-06T16:51:00Z"} {
 		a := memgpt.Agent{Zone: zone}
-		if got := memgpt.FormatTime(at, a.Location()); got != want {
+		if got := calendar.Format(at, a.Location()); got != want {
 			t.Errorf("%q: %s, want %s", zone, got, want)
 		}
 	}
-	if memgpt.FormatTime(time.Time{}, nil) != "unknown" {
+	if calendar.Format(time.Time{}, nil) != "unknown" {
 		t.Error("an unknown time is shown as one")
 	}
 }

@@ -35,20 +35,6 @@ func CutText(s string, max int) string {
 // Runes counts the characters (code points) of s: the unit of block limits.
 func Runes(s string) int { return utf8.RuneCountInString(s) }
 
-// TimeFormat is how times are shown to models: RFC 3339 to the second, with the offset of the agent's zone.
-const TimeFormat = time.RFC3339
-
-// FormatTime renders a time for a model; "unknown" when it is zero.
-func FormatTime(t time.Time, zone *time.Location) string {
-	if t.IsZero() {
-		return "unknown"
-	}
-	if zone == nil {
-		zone = time.UTC
-	}
-	return t.In(zone).Format(TimeFormat)
-}
-
 // Location returns the zone in which an agent is shown times: UTC where Zone is empty or not known.
 func (a *Agent) Location() *time.Location {
 	if loc, err := time.LoadLocation(a.Zone); err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"memgpt/calendar"
 	"strings"
 	"time"
 
@@ -120,7 +121,7 @@ func (h *Host) leftSince(ctx context.Context, th *memgpt.Thread, last beatMark, 
 		return "", nil
 	}
 	text := fmt.Sprintf("Left main context since then: %s, from %s to %s; the first of them, to be read on with memory_read(id):",
-		messages(int(n)), memgpt.FormatTime(first[0].Time, zone), memgpt.FormatTime(end[0].Time, zone))
+		messages(int(n)), calendar.Format(first[0].Time, zone), calendar.Format(end[0].Time, zone))
 	quoted := 0
 	for i := range first {
 		m := &first[i].Message
@@ -145,7 +146,7 @@ func headOf(text string) string {
 // ringText is what the model is told when its schedule rings. The note stands last, on a line of its own.
 func ringText(e *memgpt.Event, m missed, now time.Time, zone *time.Location) string {
 	t := e.Timer
-	at := func(t time.Time) string { return memgpt.FormatTime(t, zone) }
+	at := func(t time.Time) string { return calendar.Format(t, zone) }
 	text := fmt.Sprintf("A reminder that you set for yourself with schedule (%s), on %s, for %s.", t.Schedule, at(t.Set), at(m.last))
 	if late := now.Sub(m.last); late > lateAfter {
 		text += fmt.Sprintf(" It comes late: now it is %s.", at(now))

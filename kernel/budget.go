@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"strconv"
 	"time"
 
@@ -112,7 +113,7 @@ func (b *bound) refuse(used, next int64) error {
 	if b.frees.IsZero() {
 		return memgpt.Errorf(memgpt.CodeBudget, "%s; raise it to go on", text)
 	}
-	return memgpt.Errorf(memgpt.CodeBudget, "%s; it frees at %s; raise it to go on before", text, memgpt.FormatTime(b.frees, b.frees.Location()))
+	return memgpt.Errorf(memgpt.CodeBudget, "%s; it frees at %s; raise it to go on before", text, calendar.Format(b.frees, b.frees.Location()))
 }
 
 // figure names the budget: "$2.50 a day", "500000 tokens in all".

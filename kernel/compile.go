@@ -3,6 +3,7 @@ package kernel
 import (
 	"embed"
 	"fmt"
+	"memgpt/calendar"
 	"regexp"
 	"strconv"
 	"strings"
@@ -148,7 +149,7 @@ func describeOutside(o *memgpt.Outside, v *view) string {
 		fmt.Fprintf(&b, "%d earlier messages of this conversation (times unknown)", o.Hidden)
 	default:
 		fmt.Fprintf(&b, "%d earlier messages of this conversation (%s to %s)", o.Hidden,
-			memgpt.FormatTime(o.First, v.zone), memgpt.FormatTime(o.Last, v.zone))
+			calendar.Format(o.First, v.zone), calendar.Format(o.Last, v.zone))
 	}
 	if o.Elsewhere > 0 {
 		fmt.Fprintf(&b, "; %d messages in other conversations", o.Elsewhere)

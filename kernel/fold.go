@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"slices"
 	"strings"
 	"time"
@@ -232,7 +233,7 @@ func (f *folder) line(e *memgpt.Entry) string {
 	if m.Author != "" {
 		who = m.Author
 	}
-	at := memgpt.FormatTime(e.Time, f.r.zone) + " "
+	at := calendar.Format(e.Time, f.r.zone) + " "
 	switch {
 	case m.Type == memgpt.EventAlert || m.Type == memgpt.EventPrefetch:
 		return ""

@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"strconv"
 	"time"
 
@@ -149,7 +150,7 @@ func (r *run) lineEntry(l keyed) memgpt.Entry {
 func (r *run) announce(ctx context.Context, done Imported) error {
 	text := fmt.Sprintf("%d messages of earlier conversations were imported into recall storage", done.Added)
 	if !done.First.IsZero() {
-		text += fmt.Sprintf(", from %s to %s", memgpt.FormatTime(done.First, r.zone), memgpt.FormatTime(done.Last, r.zone))
+		text += fmt.Sprintf(", from %s to %s", calendar.Format(done.First, r.zone), calendar.Format(done.Last, r.zone))
 	}
 	r.append(r.notice(text + ". Find them with conversation_search."))
 	if err := r.restate(ctx, r.st.Thread.Summary.Failed); err != nil {

@@ -20,8 +20,8 @@ var (
 	subjectWords     = lexicon(subjectEnglish)
 	assistantWords   = lexicon(`who what what's how are is can could do does you your you're called a an the robot bot ai human real person old hear see
 		help me understand speak made which model version functions languages language many able to have`)
-	clockWords = lexicon(`what what's whats is the time date day it today now current year month of week right current hour`)
-	calendar   = lexicon(`monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
+	clockWords    = lexicon(`what what's whats is the time date day it today now current year month of week right current hour`)
+	calendarWords = lexicon(`monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
 		november december english french german spanish italian chinese japanese korean russian portuguese arabic hindi latin greek turkish dutch i`)
 )
 
@@ -159,7 +159,7 @@ func judgeRequest(words []askWord) verdict {
 	}
 	for i := range rest {
 		if writingWords()[first] && i+1 < len(rest) && hasWord(rest[i:i+1], "to for") {
-			if next := rest[i+1]; next.capital && !calendar()[next.low] || hasWord(rest[i+1:i+2], "him her them the") {
+			if next := rest[i+1]; next.capital && !calendarWords()[next.low] || hasWord(rest[i+1:i+2], "him her them the") {
 				return leans
 			}
 		}
@@ -174,7 +174,7 @@ func tellsSomething(words []askWord) bool {
 	for i, w := range words {
 		if !phaticWords()[w.low] {
 			content++
-			named = named || w.capital && i > 0 && !calendar()[w.low]
+			named = named || w.capital && i > 0 && !calendarWords()[w.low]
 		}
 	}
 	first := words[0].low

@@ -3,6 +3,7 @@ package kernel
 import (
 	"encoding/json"
 	"fmt"
+	"memgpt/calendar"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,7 @@ func (v *view) envelope(e *memgpt.Entry, said string, limit int) string {
 	b = appendString(b, shown)
 	b = append(b, note...)
 	b = append(b, `,"time":`...)
-	b = appendString(b, memgpt.FormatTime(e.Time, v.zone))
+	b = appendString(b, calendar.Format(e.Time, v.zone))
 	return string(append(b, '}'))
 }
 
@@ -143,7 +144,7 @@ func (v *view) result(e *memgpt.Entry, limit int) memgpt.Message {
 	b = appendString(b, shown)
 	b = append(b, note...)
 	b = append(b, `,"time":`...)
-	b = appendString(b, memgpt.FormatTime(e.Time, v.zone))
+	b = appendString(b, calendar.Format(e.Time, v.zone))
 	res.Text = string(append(b, '}'))
 	return memgpt.Message{Role: memgpt.RoleTool, Origin: e.Message.Origin, Parts: memgpt.Parts{res}}
 }

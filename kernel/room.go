@@ -3,6 +3,7 @@ package kernel
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"slices"
 
 	"memgpt"
@@ -198,7 +199,7 @@ func (r *run) alertText(count int, leaving []memgpt.Entry, when string) string {
 	text := fmt.Sprintf("Memory pressure: %d of %d tokens are in use.", count, r.win.usable)
 	if n := len(leaving); n > 0 {
 		text += fmt.Sprintf(" The oldest %d messages (%s to %s, the last is %s) %s.", n,
-			memgpt.FormatTime(leaving[0].Time, r.zone), memgpt.FormatTime(leaving[n-1].Time, r.zone), leaving[n-1].ID, when)
+			calendar.Format(leaving[0].Time, r.zone), calendar.Format(leaving[n-1].Time, r.zone), leaving[n-1].ID, when)
 	}
 	return text + " Save what matters from them with core_memory_append or archival_memory_insert, or move them out" +
 		" yourself with conversation_evict(through, summary). The user does not see this: do not answer it."

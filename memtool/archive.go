@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"memgpt/calendar"
 	"strings"
 
 	"memgpt"
@@ -74,7 +75,7 @@ func store(ctx context.Context, c call, args storeArgs) (string, error) {
 		return "", err
 	}
 	if !added {
-		return fmt.Sprintf("Already stored as %s since %s; nothing was added.", p.ID, memgpt.FormatTime(p.Time, c.Now().Location())), nil
+		return fmt.Sprintf("Already stored as %s since %s; nothing was added.", p.ID, calendar.Format(p.Time, c.Now().Location())), nil
 	}
 	alike, err := c.Alike(ctx, args.Content)
 	if err != nil {

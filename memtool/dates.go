@@ -2,10 +2,9 @@ package memtool
 
 import (
 	"fmt"
+	"memgpt/calendar"
 	"strings"
 	"time"
-
-	"memgpt"
 )
 
 // dateForm is a way to write a time: a layout, and how long what it names lasts, so that an end takes all of it in.
@@ -36,7 +35,7 @@ func span(start, end string, now time.Time) (from, to time.Time, err error) {
 	}
 	if !from.IsZero() && !to.IsZero() && !from.Before(to) {
 		return from, to, fmt.Errorf("start_date %s is after end_date %s: exchange them",
-			memgpt.FormatTime(from, now.Location()), memgpt.FormatTime(last, now.Location()))
+			calendar.Format(from, now.Location()), calendar.Format(last, now.Location()))
 	}
 	return from, to, nil
 }

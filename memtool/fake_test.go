@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"memgpt/calendar"
 	"slices"
 	"strings"
 	"sync"
@@ -115,7 +116,7 @@ func (f *fake) Supersede(_ context.Context, ids []string, text string) (memgpt.P
 }
 
 func (f *fake) Schedule(_ context.Context, p tool.Plan) (tool.Reminder, error) {
-	f.note("schedule %q for %s cron %q", p.Note, memgpt.FormatTime(p.For, f.now.Location()), p.Cron)
+	f.note("schedule %q for %s cron %q", p.Note, calendar.Format(p.For, f.now.Location()), p.Cron)
 	return tool.Reminder{ID: "schedule-1", Note: p.Note, For: p.For, Cron: p.Cron, Set: f.now}, f.err
 }
 

@@ -2,6 +2,7 @@ package memtool
 
 import (
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 
@@ -64,7 +65,7 @@ type madeCall struct {
 
 // hit quotes a text found, cut to where it meets the query.
 func (c call) hit(h tool.Hit, query string) line {
-	l := line{ID: h.ID, Kind: h.Kind, Time: memgpt.FormatTime(h.Time, c.Now().Location())}
+	l := line{ID: h.ID, Kind: h.Kind, Time: calendar.Format(h.Time, c.Now().Location())}
 	if h.Kind == memgpt.KindPassage {
 		l.Archive, l.Tags, l.Source = h.Archive, h.Tags, h.Source
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"memgpt/calendar"
 	"strings"
 
 	"memgpt"
@@ -81,7 +82,7 @@ func (c call) readOn(id string, args readArgs, originals []tool.Original) (strin
 
 // original quotes a stored text; a long one is cut to its beginning.
 func (c call) original(o tool.Original) line {
-	l := line{ID: o.ID, Kind: o.Kind, Asked: o.Asked, Time: memgpt.FormatTime(o.Time, c.Now().Location()),
+	l := line{ID: o.ID, Kind: o.Kind, Asked: o.Asked, Time: calendar.Format(o.Time, c.Now().Location()),
 		Conversation: o.Thread, Role: o.Role, Name: o.Author, Archive: o.Archive, Tags: o.Tags, Source: o.Source, Heading: o.Heading, SupersededBy: o.Replaced}
 	if o.Type != memgpt.EventUser {
 		l.Type = string(o.Type)

@@ -140,7 +140,7 @@ func checkAhead(t, now time.Time) error {
 // spokenTime writes a time with its day of the week and its zone.
 func spokenTime(t, now time.Time) string {
 	zone := now.Location()
-	return fmt.Sprintf("%s %s (%s)", t.In(zone).Format("Monday"), memgpt.FormatTime(t, zone), zone)
+	return fmt.Sprintf("%s %s (%s)", t.In(zone).Format("Monday"), calendar.Format(t, zone), zone)
 }
 
 // scheduleLine is a schedule as it is listed: one JSON object on one line.
@@ -166,8 +166,8 @@ func listSchedules(ctx context.Context, c call, _ listSchedulesArgs) (string, er
 	return c.fitted(func(c call) (string, error) {
 		lines := []string{fmt.Sprintf("%s, the next first; times are of %s.", count(len(list), "schedule"), zone)}
 		for _, r := range list {
-			text, err := marshal(scheduleLine{ID: r.ID, For: memgpt.FormatTime(r.For, zone), Cron: r.Cron, Waits: r.Wait,
-				Set: memgpt.FormatTime(r.Set, zone), Conversation: r.Thread, Note: shorten(r.Note, c.excerpt)})
+			text, err := marshal(scheduleLine{ID: r.ID, For: calendar.Format(r.For, zone), Cron: r.Cron, Waits: r.Wait,
+				Set: calendar.Format(r.Set, zone), Conversation: r.Thread, Note: shorten(r.Note, c.excerpt)})
 			if err != nil {
 				return "", err
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -106,7 +107,7 @@ func (a *app) showAgent(ctx context.Context, agent memgpt.Agent, asJSON bool) er
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "agent\t%s (%s)\nmade\t%s\nconversations\t%s\n", l.Name, l.ID,
-		memgpt.FormatTime(agent.Created, agent.Location()), strings.Join(l.Threads, ", "))
+		calendar.Format(agent.Created, agent.Location()), strings.Join(l.Threads, ", "))
 	for _, s := range settings() {
 		v := l.Settings[s.key]
 		if v == "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"slices"
 	"strconv"
 	"strings"
@@ -368,5 +369,5 @@ func (a *app) printPile(p retrieve.Pile, agent memgpt.Agent) error {
 
 // oneLine shows the beginning of a passage.
 func oneLine(p *memgpt.Passage, agent memgpt.Agent) string {
-	return p.ID + "  " + memgpt.FormatTime(p.Time, agent.Location()) + "  " + inLine(p.Text, 120)
+	return p.ID + "  " + calendar.Format(p.Time, agent.Location()) + "  " + inLine(p.Text, 120)
 }

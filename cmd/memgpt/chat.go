@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"memgpt/calendar"
 	"strings"
 	"sync"
 	"time"
@@ -95,7 +96,7 @@ type conversation struct {
 // loginText tells the agent that its user is here, and for how long he was not. It is "" where he has hardly been away.
 func loginText(seen, now time.Time, zone *time.Location) string {
 	away := now.Sub(seen)
-	last := memgpt.FormatTime(seen, zone)
+	last := calendar.Format(seen, zone)
 	switch {
 	case seen.IsZero():
 		return "The user has logged in for the first time."

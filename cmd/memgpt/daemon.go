@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,7 @@ func (a *app) turnLine(ctx context.Context, ran ranTurn) string {
 			name += "/" + th.Name
 		}
 	}
-	text := fmt.Sprintf("%s %s %s: %s", memgpt.FormatTime(t.Ended, zone), name, t.Type, t.State)
+	text := fmt.Sprintf("%s %s %s: %s", calendar.Format(t.Ended, zone), name, t.Type, t.State)
 	if t.Stop != "" {
 		text += fmt.Sprintf(" (%s)", t.Stop)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"memgpt/calendar"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -89,15 +90,15 @@ func (a *app) waiting(ctx context.Context, all bool) ([]owned, error) {
 
 func (o *owned) line(now time.Time) eventLine {
 	e, zone := &o.event, o.agent.Location()
-	l := eventLine{ID: e.ID, Agent: o.agent.Name, Thread: o.thread, Type: e.Type, Due: memgpt.FormatTime(e.Due, zone),
-		Set: memgpt.FormatTime(e.Created, zone), Key: e.Key, Text: e.Message.Said(), Why: o.why(now)}
+	l := eventLine{ID: e.ID, Agent: o.agent.Name, Thread: o.thread, Type: e.Type, Due: calendar.Format(e.Due, zone),
+		Set: calendar.Format(e.Created, zone), Key: e.Key, Text: e.Message.Said(), Why: o.why(now)}
 	if t := e.Timer; t != nil {
 		if !t.For.IsZero() && !t.For.Equal(e.Due) {
 			l.For = timeOf(t.For.In(zone))
 		}
 		l.Cron = t.Cron
 		if store.IsSchedule(e) {
-			l.ID, l.Schedule, l.Set = t.Schedule, true, memgpt.FormatTime(t.Set, zone)
+			l.ID, l.Schedule, l.Set = t.Schedule, true, calendar.Format(t.Set, zone)
 		}
 	}
 	return l

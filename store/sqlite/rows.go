@@ -33,6 +33,7 @@ type agentRow struct {
 	Budget    memgpt.Budget   `json:"budget,omitzero"`
 	Timers    memgpt.Timers   `json:"timers,omitzero"`
 	Reach     memgpt.Reach    `json:"reach,omitzero"`
+	Tidy      memgpt.Tidy     `json:"tidy,omitzero"`
 
 	Created time.Time `json:"created,omitzero"`
 	Version int64     `json:"-"`
@@ -89,6 +90,10 @@ type passageRow struct {
 	Heading      string       `json:"heading,omitempty"`
 	Position     int64        `json:"position,omitempty"`
 	Time         time.Time    `json:"time,omitzero"`
+	About        time.Time    `json:"about,omitzero"`
+	Ended        time.Time    `json:"ended,omitzero"`
+	Learned      time.Time    `json:"learned,omitzero"`
+	From         []string     `json:"from,omitempty"`
 	Key          string       `json:"-"`
 	SupersededBy string       `json:"superseded_by,omitempty"`
 	Superseded   time.Time    `json:"superseded,omitzero"`

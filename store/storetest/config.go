@@ -20,7 +20,8 @@ func fullAgent(e *env) memgpt.Agent {
 		Heartbeat: time.Minute, Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: time.Hour},
 		Budget:  memgpt.Budget{Tokens: 1, TokensTotal: 2, Nano: 3, NanoTotal: 4},
 		Timers:  memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "all", Turns: 7},
-		Reach:   memgpt.Reach{Agents: true, Tags: []string{"night", "紅"}, Wait: time.Minute},
+		Reach:   memgpt.Reach{Agents: true, Tags: []string{"night", "紅"}, Wait: time.Minute, Hook: "https://example.org/in"},
+		Tidy:    memgpt.Tidy{On: true, Turns: 3, Idle: time.Hour, Model: "local:small"},
 		Created: e.now}
 }
 

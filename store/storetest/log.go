@@ -194,6 +194,7 @@ func testTimes(e *env) {
 func testPassages(e *env) {
 	a, t := e.agent("x", "a1")
 	p := memgpt.Passage{ID: e.id("passage"), Tenant: "x", Owner: a.ID, Text: "likes tea", Tags: []string{"b", "a"}, Source: "notes.txt", Heading: "A > B", Position: 7, Time: e.now,
+		About: e.now.Add(-time.Hour), Ended: e.now.Add(time.Hour), Learned: e.now.Add(-time.Minute), From: []string{"m1", "m2"},
 		Key: "k1", Cause: memgpt.Cause{Event: "e", Origin: memgpt.OriginUser, Agent: a.ID, Turn: "t", Call: "archival_memory_insert"}}
 	q := memgpt.Passage{ID: e.id("passage"), Tenant: "x", Owner: a.ID, Text: "likes coffee", Time: e.now, Key: "k2"}
 	e.commit(&store.Commit{Passages: []memgpt.Passage{p, q}})
