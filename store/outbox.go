@@ -31,6 +31,7 @@ type Saying struct {
 	Next  time.Time // with HookDue: no attempt before; where one is under way, it is over by then
 	First time.Time // of the attempts; zero before
 	Tries int       // attempts begun
+	Aside bool      // the server refused it alone: later ones don't wait for it
 	Error string    // why the last one failed, without a word of what was said; "" where it didn't
 
 	Order   int64 // position in the outbox, given by the store
@@ -67,24 +68,36 @@ type SayingRange struct {
 // SayingID is the id of what an entry says by a call; by its own text where call is "".
 func SayingID(entry, call string) string { return "said-" + memgpt.HashKey(entry, call) }
 
+// Spoken is one thing that a message says: by a call of it, or by its text where Call is "".
+type Spoken struct{ Call, Text string }
+
+// SpokenIn lists what a message of the agent says to its reader, in the order in which it is said.
+func SpokenIn(m *memgpt.Message) (list []Spoken) {
+	if m.Role != memgpt.RoleAssistant {
+		return nil
+	}
+	var text memgpt.Message
+	for _, p := range m.Parts {
+		if t, ok := p.(memgpt.Text); ok {
+			text.Parts = append(text.Parts, t)
+		}
+	}
+	if said := text.Said(); said != "" {
+		list = append(list, Spoken{Text: said})
+	}
+	for _, c := range m.Calls() {
+		if said, ok := c.Spoken(); ok {
+			list = append(list, Spoken{c.ID, memgpt.CleanText(said)})
+		}
+	}
+	return list
+}
+
 // SaidBy returns the words of a saying. It reports false where the entry does not say them any more: they were forgotten.
 func (s *Saying) SaidBy(e *memgpt.Entry) (string, bool) {
-	if e.Message.Role != memgpt.RoleAssistant {
-		return "", false
-	}
-	if s.Call == "" {
-		var text memgpt.Message
-		for _, p := range e.Message.Parts {
-			if t, ok := p.(memgpt.Text); ok {
-				text.Parts = append(text.Parts, t)
-			}
-		}
-		said := text.Said()
-		return said, said != ""
-	}
-	for _, c := range e.Message.Calls() {
-		if said, ok := c.Spoken(); ok && c.ID == s.Call {
-			return memgpt.CleanText(said), true
+	for _, said := range SpokenIn(&e.Message) {
+		if said.Call == s.Call {
+			return said.Text, true
 		}
 	}
 	return "", false
@@ -108,7 +121,17 @@ const HookKind = "hook"
 type Hook struct {
 	URL     string    `json:"url"`              // that the secret was made for
 	Secret  string    `json:"secret"`           // "whsec_" and base64, as Standard Webhooks writes it
+	Old     string    `json:"old,omitempty"`    // secret before, with which is signed too
+	Until   time.Time `json:"until,omitzero"`   // as long as this
 	Stopped time.Time `json:"stopped,omitzero"` // since when the server wants nothing more (410 Gone)
+}
+
+// Secrets returns those by which a delivery is signed, the newest first.
+func (h *Hook) Secrets(now time.Time) []string {
+	if h.Old != "" && now.Before(h.Until) {
+		return []string{h.Secret, h.Old}
+	}
+	return []string{h.Secret}
 }
 
 // Read reads the data of a record of the kind.

@@ -28,6 +28,7 @@ type sayingRow struct {
 	Next  time.Time       `json:"next,omitzero"`
 	First time.Time       `json:"first,omitzero"`
 	Tries int             `json:"tries,omitempty"`
+	Aside bool            `json:"aside,omitempty"`
 	Error string          `json:"error,omitempty"`
 
 	Order   int64 `json:"-"`

@@ -42,7 +42,7 @@ func testSayings(e *env) {
 	_, other := e.agent("y", "a1")
 	one, two, three, four := e.saying(mine, e.id("message")), e.saying(mine, e.id("message")), e.saying(theirs, e.id("message")), e.saying(other, e.id("message"))
 	two.Call, two.Hook, two.Next = "call 7", store.HookNone, time.Time{}
-	three.Read, three.Showing, three.First, three.Tries, three.Error = true, e.now.Add(time.Minute), e.now, 3, "answered 500"
+	three.Read, three.Showing, three.First, three.Tries, three.Aside, three.Error = true, e.now.Add(time.Minute), e.now, 3, true, "answered 500"
 	e.commit(&store.Commit{Sayings: []store.Saying{one, two}})
 	e.commit(&store.Commit{Sayings: []store.Saying{three}})
 	e.commit(&store.Commit{Sayings: []store.Saying{four}})
