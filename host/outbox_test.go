@@ -502,3 +502,36 @@ func TestUnseenOfAWrongClock(t *testing.T) {
 		}
 	})
 }
+
+// TestWordsOfATurnElsewhere: who follows a turn of another process is told all that it said, plain text too, and what of it was
+// said before a user's message joined.
+func TestWordsOfATurnElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		defer r.endHook()
+		turn := memgpt.Turn{ID: "turn-timer", Agent: r.agent.ID, Thread: r.main.ID, Event: "event-timer", Type: memgpt.EventTimer, State: memgpt.TurnDone, Stop: memgpt.StopEnd}
+		joined := memgpt.Turn{ID: "turn-user", Agent: r.agent.ID, Thread: r.main.ID, Event: "event-user", Type: memgpt.EventUser, State: memgpt.TurnDone, Stop: memgpt.StopSteered, Into: turn.ID}
+		entry := func(seq int64, turn string, m memgpt.Message) memgpt.Entry {
+			return memgpt.Entry{ID: fmt.Sprint("message-", seq), Agent: r.agent.ID, Thread: r.main.ID, Seq: seq, Turn: turn, Message: m}
+		}
+		said := func(text string) memgpt.Message {
+			return memgpt.TextMessage(memgpt.RoleAssistant, memgpt.OriginModel, text)
+		}
+		r.commit(&store.Commit{Turns: []memgpt.Turn{turn, joined}, Entries: []memgpt.Entry{
+			entry(1, turn.ID, memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, "tick")), entry(2, turn.ID, said("by itself")),
+			entry(3, joined.ID, memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, "hello")), entry(4, turn.ID, said("an answer")),
+		}})
+		h, err := r.host.Attach(r.ctx, "", turn.ID)
+		r.must(err)
+		var spoke []memgpt.Spoke
+		for u := range h.Updates(r.ctx) {
+			if s, ok := u.(memgpt.Spoke); ok {
+				spoke = append(spoke, s)
+			}
+		}
+		want := []memgpt.Spoke{{Text: "by itself", Saying: store.SayingID("message-2", "")}, {Text: "an answer"}}
+		if diff := cmp.Diff(want, spoke); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
