@@ -63,7 +63,7 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 		return err
 	}
 	if err := a.runUnseen(ctx, &agent, asJSON); err != nil {
-		return err
+		a.say("%v", err) // it waits for the next run; the message is sent
 	}
 	text = trimNewline(text)
 	others := a.overhear(th)
