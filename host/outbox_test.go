@@ -46,10 +46,11 @@ func (s *hookServer) Post(ctx context.Context, url string, secrets []string, id 
 	}
 	s.open[id]++
 	s.twice = s.twice || s.open[id] > 1
+	takes := s.takes
 	s.mu.Unlock()
 	defer func() { s.mu.Lock(); s.open[id]--; s.mu.Unlock() }()
 	select {
-	case <-time.After(s.takes):
+	case <-time.After(takes):
 	case <-ctx.Done():
 		return 0, 0, ctx.Err()
 	}
@@ -57,6 +58,24 @@ func (s *hookServer) Post(ctx context.Context, url string, secrets []string, id 
 		return 200, 0, nil
 	}
 	return s.answer(n, p)
+}
+
+func (s *hookServer) told() []hookPost {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.posts)
+}
+
+func (s *hookServer) overlapped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.twice
+}
+
+func (r *rig) reported() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.reports)
 }
 
 func (s *hookServer) ids() (ids []string) {
@@ -130,10 +149,10 @@ func TestHookIsTold(t *testing.T) {
 		said := time.Now().UTC()
 		id := r.speaks("it is <time> to go")
 		time.Sleep(2 * time.Second)
-		if len(s.posts) != 1 {
-			t.Fatalf("%d posts", len(s.posts))
+		if len(s.told()) != 1 {
+			t.Fatalf("%d posts", len(s.told()))
 		}
-		p := s.posts[0]
+		p := s.told()[0]
 		var body hookBody
 		if err := json.Unmarshal([]byte(p.body), &body); err != nil {
 			t.Fatal(err)
@@ -172,8 +191,8 @@ func TestHookOfAnAgentWithout(t *testing.T) {
 		r.agent.Reach.Hook = hookURL // as the step that spoke knew it
 		late := r.speaks("nobody to tell")
 		time.Sleep(time.Hour)
-		if len(s.posts) != 0 || r.saying(forgotten).Hook != store.HookNone || r.saying(late).Hook != store.HookNone {
-			t.Errorf("%d posts, rows %+v %+v", len(s.posts), r.saying(forgotten), r.saying(late))
+		if len(s.told()) != 0 || r.saying(forgotten).Hook != store.HookNone || r.saying(late).Hook != store.HookNone {
+			t.Errorf("%d posts, rows %+v %+v", len(s.told()), r.saying(forgotten), r.saying(late))
 		}
 	})
 }
@@ -196,22 +215,22 @@ func TestHookBackoff(t *testing.T) {
 				id := r.speaks("are you there?")
 				time.Sleep(14 * 24 * time.Hour)
 				row := r.saying(id)
-				if row.Hook != store.HookFailed || row.Error == "" || row.Tries != len(s.posts) || row.Read {
-					t.Fatalf("row %+v after %d posts", row, len(s.posts))
+				if row.Hook != store.HookFailed || row.Error == "" || row.Tries != len(s.told()) || row.Read {
+					t.Fatalf("row %+v after %d posts", row, len(s.told()))
 				}
 				pause := hookPace
-				for i := 1; i < len(s.posts); i++ {
-					gap := s.posts[i].at.Sub(s.posts[i-1].at)
-					if gap < pause*3/4 || gap > pause*5/4+2*time.Second || s.posts[i].id != id {
-						t.Errorf("attempt %d of %s after %v, want about %v", i+1, s.posts[i].id, gap, pause)
+				for i := 1; i < len(s.told()); i++ {
+					gap := s.told()[i].at.Sub(s.told()[i-1].at)
+					if gap < pause*3/4 || gap > pause*5/4+2*time.Second || s.told()[i].id != id {
+						t.Errorf("attempt %d of %s after %v, want about %v", i+1, s.told()[i].id, gap, pause)
 					}
 					pause = min(3*pause, hookSlowest)
 				}
-				if span := s.posts[len(s.posts)-1].at.Sub(s.posts[0].at); span < hookGivesUp || span > hookGivesUp+2*hookSlowest {
+				if span := s.told()[len(s.told())-1].at.Sub(s.told()[0].at); span < hookGivesUp || span > hookGivesUp+2*hookSlowest {
 					t.Errorf("given up after %v", span)
 				}
-				if len(r.reports) != 2 || !strings.Contains(r.reports[0].Error(), row.Error) || !strings.Contains(r.reports[1].Error(), "no more") {
-					t.Errorf("reports %v", r.reports)
+				if len(r.reported()) != 2 || !strings.Contains(r.reported()[0].Error(), row.Error) || !strings.Contains(r.reported()[1].Error(), "no more") {
+					t.Errorf("reports %v", r.reported())
 				}
 			})
 		})
@@ -232,10 +251,10 @@ func TestHookRetryAfter(t *testing.T) {
 		defer r.endHook()
 		id := r.speaks("hello")
 		time.Sleep(48 * time.Hour)
-		if len(s.posts) != 3 || r.saying(id).Hook != store.HookNone {
-			t.Fatalf("%d posts, row %+v", len(s.posts), r.saying(id))
+		if len(s.told()) != 3 || r.saying(id).Hook != store.HookNone {
+			t.Fatalf("%d posts, row %+v", len(s.told()), r.saying(id))
 		}
-		if first, second := s.posts[1].at.Sub(s.posts[0].at), s.posts[2].at.Sub(s.posts[1].at); first < time.Hour || first > time.Hour+time.Minute ||
+		if first, second := s.told()[1].at.Sub(s.told()[0].at), s.told()[2].at.Sub(s.told()[1].at); first < time.Hour || first > time.Hour+time.Minute ||
 			second < hookPatient || second > hookPatient+time.Minute {
 			t.Errorf("asked again after %v and %v", first, second)
 		}
@@ -257,8 +276,8 @@ func TestHookGone(t *testing.T) {
 		r.must(err)
 		var hook store.Hook
 		r.must(hook.Read(record))
-		if len(s.posts) != 1 || hook.Stopped.IsZero() {
-			t.Errorf("%d posts, hook %+v", len(s.posts), hook)
+		if len(s.told()) != 1 || hook.Stopped.IsZero() {
+			t.Errorf("%d posts, hook %+v", len(s.told()), hook)
 		}
 		for _, id := range []string{first, second, third} {
 			if row := r.saying(id); row.Hook != store.HookFailed || !strings.Contains(row.Error, "410") {
@@ -312,8 +331,8 @@ func TestHookOfTwoProcesses(t *testing.T) {
 			want = append(want, r.speaks(fmt.Sprint("words ", i)))
 		}
 		time.Sleep(10 * time.Minute)
-		if got := s.ids(); !slices.Equal(got, want) || s.twice {
-			t.Errorf("told %v,\nwant %v; twice at once: %v", got, want, s.twice)
+		if got := s.ids(); !slices.Equal(got, want) || s.overlapped() {
+			t.Errorf("told %v,\nwant %v; twice at once: %v", got, want, s.overlapped())
 		}
 	})
 }
@@ -347,8 +366,8 @@ func TestHookAfterADeath(t *testing.T) {
 		r.must(next.Start(r.ctx))
 		defer func() { r.must(next.Close(r.ctx)) }()
 		time.Sleep(5 * time.Minute)
-		if ids := s.ids(); !slices.Equal(ids, []string{id, id}) || s.posts[1].at.Sub(s.posts[0].at) < hookClaim || s.posts[0].body != s.posts[1].body {
-			t.Errorf("posts %+v", s.posts)
+		if ids := s.ids(); !slices.Equal(ids, []string{id, id}) || s.told()[1].at.Sub(s.told()[0].at) < hookClaim || s.told()[0].body != s.told()[1].body {
+			t.Errorf("posts %+v", s.told())
 		}
 	})
 }
@@ -365,7 +384,9 @@ func TestHookCalledOff(t *testing.T) {
 		if row := r.saying(id); row.Hook != store.HookDue || row.Next.After(time.Now()) {
 			t.Fatalf("row %+v", row)
 		}
+		s.mu.Lock()
 		s.takes = 0
+		s.mu.Unlock()
 		r.must(r.another(s.set).TellHook(r.ctx, "", r.agent.ID))
 		if ids := s.ids(); !slices.Equal(ids, []string{id, id}) || r.saying(id).Hook != store.HookNone {
 			t.Errorf("told %v, row %+v", ids, r.saying(id))
@@ -400,8 +421,8 @@ func TestHookReadMeanwhile(t *testing.T) {
 		}
 		id := r.speaks("both at once")
 		r.must(r.host.TellHook(r.ctx, "", r.agent.ID))
-		if row := r.saying(id); row.ID != "" || len(s.posts) != 1 {
-			t.Errorf("%d posts, row %+v", len(s.posts), row)
+		if row := r.saying(id); row.ID != "" || len(s.told()) != 1 {
+			t.Errorf("%d posts, row %+v", len(s.told()), row)
 		}
 	})
 }
@@ -439,8 +460,8 @@ func TestHookRotates(t *testing.T) {
 			r.must(r.host.TellHook(r.ctx, "", r.agent.ID))
 			time.Sleep(time.Hour)
 		}
-		if len(s.posts) != 2 || !slices.Equal(s.posts[0].secrets, []string{"whsec_bmV3", "whsec_c2VjcmV0"}) || !slices.Equal(s.posts[1].secrets, []string{"whsec_bmV3"}) {
-			t.Errorf("posts %+v", s.posts)
+		if len(s.told()) != 2 || !slices.Equal(s.told()[0].secrets, []string{"whsec_bmV3", "whsec_c2VjcmV0"}) || !slices.Equal(s.told()[1].secrets, []string{"whsec_bmV3"}) {
+			t.Errorf("posts %+v", s.told())
 		}
 	})
 }
