@@ -96,15 +96,16 @@ func decode[T any](raw json.RawMessage) (T, error) {
 
 // definition is one memory function in both forms.
 type definition struct {
-	name    string
-	full    string // description
-	compact string // description; "" where the name says it all
-	effect  memgpt.Effect
-	final   bool
-	search  bool
-	aliases map[string]string
-	schema  func() (*schema.Schema, error)
-	call    func(ctx context.Context, c call, raw json.RawMessage) (string, error)
+	name     string
+	full     string // description
+	compact  string // description; "" where the name says it all
+	effect   memgpt.Effect
+	final    bool
+	search   bool
+	rewrites bool // tool.Tool.Rewrites
+	aliases  map[string]string
+	schema   func() (*schema.Schema, error)
+	call     func(ctx context.Context, c call, raw json.RawMessage) (string, error)
 }
 
 // call is what a function works with.
@@ -166,7 +167,7 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	run := func(ctx context.Context, in tool.Invocation) (string, error) {
 		return d.call(ctx, call{in.Memory, size}, in.Args)
 	}
-	return tool.Tool{Spec: spec, Effect: d.effect, Aliases: d.aliases, Final: d.final, Search: d.search, Call: run}, nil
+	return tool.Tool{Spec: spec, Effect: d.effect, Aliases: d.aliases, Final: d.final, Search: d.search, Rewrites: d.rewrites, Call: run}, nil
 }
 
 // definitions lists the functions: speech first, then memory from the nearest to the farthest.

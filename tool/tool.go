@@ -19,6 +19,8 @@ type Tool struct {
 	Aliases map[string]string
 	// Final marks a function that takes no request_heartbeat argument.
 	Final bool
+	// Rewrites marks a function that puts a text in place of a whole block which a model made of what it saw there.
+	Rewrites bool
 	// Search marks a function whose results quote what is stored: they are kept out of the index.
 	Search bool
 	// Call runs the function. Arguments were checked against the schema. An error becomes a failed result whose text is the
