@@ -58,7 +58,7 @@ type tidyDiffers struct {
 // tidyNews collects what is new, the oldest first, as much as a request has room for.
 func (r *run) tidyNews(ctx context.Context) (tidyNews, error) {
 	limit := int(tidyShare*float64(r.win.room())/r.factor()) >> min(r.tidy.state.Fails, 4) // what failed may be too much
-	n := tidyNews{mark: store.TidyMark{Seen: maps.Clone(r.tidy.state.Seen), Passages: r.tidy.state.Passages}}
+	n := tidyNews{mark: store.TidyMark{Read: r.k.cfg.Now(), Seen: maps.Clone(r.tidy.state.Seen), Passages: r.tidy.state.Passages}}
 	if n.mark.Seen == nil {
 		n.mark.Seen = map[string]int64{}
 	}

@@ -35,6 +35,7 @@ type Tidied struct {
 
 // TidyMark is a place up to which an agent's memory is read.
 type TidyMark struct {
+	Read     time.Time        `json:"read,omitzero"`      // when
 	Seen     map[string]int64 `json:"seen,omitempty"`     // Seq by conversation
 	Passages int64            `json:"passages,omitempty"` // Passage.Seq
 	More     bool             `json:"more,omitempty"`     // something newer was there, for which there was no room
