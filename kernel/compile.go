@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"memgpt/calendar"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -276,7 +277,7 @@ func stepCalls(e *memgpt.Entry, before int) int {
 // compile builds the request from the state: tools, system message | summary | queue. It asks nobody, and changes nothing but
 // what the run knows of the blocks that the model sees.
 func (r *run) compile() *memgpt.Request {
-	r.shown = r.st.Blocks
+	r.shown = slices.Clone(r.st.Blocks)
 	return &memgpt.Request{Model: r.asks(), Messages: r.messages(), Tools: r.ts.specs, MaxTokens: r.win.reserve,
 		Window: r.win.size, Session: r.st.Thread.ID, Again: r.messages}
 }

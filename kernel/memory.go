@@ -98,15 +98,15 @@ func (m *memory) seen(b memgpt.Block) memgpt.Block {
 	return b
 }
 
-// merge returns what a block is to hold that seen returned: with what others added since the model saw it. Tidying has time
-// to think again.
+// merge returns what a block is to hold that seen returned: with what others made of it since the model saw it. Tidying has
+// time to think again.
 func (m *memory) merge(b memgpt.Block, value string) (string, error) {
 	i := slices.IndexFunc(m.run.st.Blocks, func(o memgpt.Block) bool { return o.ID == b.ID })
 	if m.run.tidies() {
 		return value, m.staleRewrite(b)
 	}
 	if theirs := m.run.st.Blocks[i].Value; theirs != b.Value {
-		value = keepAdded(b.Value, theirs, value)
+		value = mergeLines(b.Value, theirs, value)
 	}
 	return value, nil
 }

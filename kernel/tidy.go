@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"memgpt"
@@ -182,4 +183,33 @@ func (r *run) shownBlock(id string) (memgpt.Block, bool) {
 func (r *run) alikeOf(ctx context.Context, p *memgpt.Passage) ([]tool.Alike, error) {
 	list, err := r.k.cfg.Search.Alike(ctx, p.Tenant, p.Owner, p.Text, maxAlike+1)
 	return slices.DeleteFunc(list, func(a tool.Alike) bool { return a.ID == p.ID }), err
+}
+
+// mergeLines returns what a text that was made from base is where somebody else made theirs of base meanwhile: without the lines
+// that they took out, and with those that they added, at its end.
+func mergeLines(base, theirs, mine string) string {
+	had, there := countLines(base), countLines(theirs)
+	var lines []string
+	if mine != "" {
+		for line := range strings.SplitSeq(mine, "\n") {
+			if had[line] > 0 && there[line] == 0 && !blank(line) {
+				continue
+			}
+			lines = append(lines, line)
+		}
+	}
+	for line := range strings.SplitSeq(theirs, "\n") {
+		if had[line]--; had[line] < 0 && !blank(line) && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func countLines(text string) map[string]int {
+	n := map[string]int{}
+	for line := range strings.SplitSeq(text, "\n") {
+		n[line]++
+	}
+	return n
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"memgpt"
@@ -271,22 +270,4 @@ func (r *run) tidyAlike(ctx context.Context, n *tidyNews, limit int, v *view) (l
 		lines, n.ids, limit = append(lines, line), append(n.ids, ids...), limit-size
 	}
 	return lines, context.Cause(ctx)
-}
-
-// keepAdded returns a text with the lines that somebody else added to what it was made from: base became theirs meanwhile.
-func keepAdded(base, theirs, text string) string {
-	had := map[string]int{}
-	for line := range strings.SplitSeq(base, "\n") {
-		had[line]++
-	}
-	lines := strings.Split(text, "\n")
-	for line := range strings.SplitSeq(theirs, "\n") {
-		if had[line]--; had[line] < 0 && !blank(line) && !slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	if text == "" {
-		lines = lines[1:]
-	}
-	return strings.Join(lines, "\n")
 }
