@@ -150,7 +150,7 @@ func TestFaultsOfReplies(t *testing.T) {
 		half.Call = func(ctx context.Context, in tool.Invocation) (string, error) {
 			_, err := in.Memory.SetBlock("human", "changed")
 			must(t, err)
-			_, _, err = in.Memory.Insert(ctx, "half stored", nil)
+			_, _, err = in.Memory.Insert(ctx, tool.NewPassage{Text: "half stored"})
 			must(t, err)
 			in.Memory.Say("half said")
 			in.Memory.PauseHeartbeats(1 << 40)

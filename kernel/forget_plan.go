@@ -207,27 +207,11 @@ func (p *forgetPlan) eachEntry(ctx context.Context, t *memgpt.Thread, do func(*m
 
 func (p *forgetPlan) eachPassage(ctx context.Context, do func(*memgpt.Passage) error) error {
 	for _, owner := range p.owners() {
-		if err := p.eachPassageOf(ctx, owner, do); err != nil {
+		if err := p.k.eachPassageOf(ctx, p.what.Agent.Tenant, owner, do); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *forgetPlan) eachPassageOf(ctx context.Context, owner string, do func(*memgpt.Passage) error) error {
-	for after := int64(0); ; {
-		list, err := p.k.cfg.Store.PassagesOf(ctx, store.PassageRange{Tenant: p.what.Agent.Tenant, Owner: owner, Dead: true,
-			After: after, Limit: forgetPage})
-		if err != nil || len(list) == 0 {
-			return err
-		}
-		for i := range list {
-			if err := do(&list[i]); err != nil {
-				return err
-			}
-		}
-		after = list[len(list)-1].Seq
-	}
 }
 
 func (p *forgetPlan) chooseEntries(ctx context.Context) error {
@@ -332,7 +316,7 @@ func (p *forgetPlan) choosePassages(ctx context.Context) error {
 	found := 0
 	older := map[string][]memgpt.Passage{} // those that a passage replaced
 	var chosen []memgpt.Passage
-	err := p.eachPassageOf(ctx, p.owners()[0], func(pa *memgpt.Passage) error {
+	err := p.k.eachPassageOf(ctx, p.what.Agent.Tenant, p.owners()[0], func(pa *memgpt.Passage) error {
 		if pa.SupersededBy != "" {
 			older[pa.SupersededBy] = append(older[pa.SupersededBy], *pa)
 		}

@@ -208,6 +208,8 @@ func (p *forgetPlan) sweepPassages(ctx context.Context) error {
 			p.erasure.Docs = append(p.erasure.Docs, p.k.passageDoc(&q, p.zone))
 			q.Text = left
 			p.erasure.Passages = append(p.erasure.Passages, q)
+		case slices.ContainsFunc(pa.From, func(id string) bool { _, gone := p.entries[id]; return gone }):
+			p.done.Kept = append(p.done.Kept, fmt.Sprintf("passage %s, which the agent took from it: %.60q", pa.ID, pa.Text))
 		case p.turns[pa.Cause.Turn] != "":
 			p.done.Kept = append(p.done.Kept, fmt.Sprintf("passage %s, which the agent wrote on it in other words: %.60q", pa.ID, pa.Text))
 		}

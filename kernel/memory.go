@@ -263,13 +263,12 @@ func (m *memory) readPassage(ctx context.Context, id string, around int) ([]tool
 		}
 	}
 	out := make([]tool.Original, 0, len(list))
-	for _, p := range list {
-		if p.ID == id || p.Live() {
-			out = append(out, tool.Original{ID: p.ID, Kind: memgpt.KindPassage, Origin: p.Cause.Origin, Time: p.Time, Text: p.Text,
-				Tags: p.Tags, Archive: archive, Source: p.Source, Heading: p.Heading, Asked: p.ID == id, Replaced: p.SupersededBy})
+	for i := range list {
+		if p := &list[i]; p.ID == id || p.Live() {
+			out = append(out, passageOriginal(p, archive, id))
 		}
 	}
-	return out, nil
+	return out, m.addChain(ctx, p, out)
 }
 
 // passage finds a passage of the agent, those of the step under way among them, or of a shared archive, whose name it
@@ -320,26 +319,6 @@ func (m *memory) ownPassage(ctx context.Context, id string) (memgpt.Passage, err
 // foldText is the form under which two texts are the same where the configuration has no better one.
 func foldText(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-func (m *memory) Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error) {
-	r := m.run
-	text = memgpt.CleanText(text)
-	key := memgpt.HashKey(r.k.cfg.Normalize(text))
-	for _, p := range r.pend.passages {
-		if p.Key == key && p.Live() {
-			return p, false, nil
-		}
-	}
-	p, known, err := r.k.keyed(ctx, r.st.Thread.Tenant, r.st.Agent.ID, key)
-	if err != nil || known && !slices.ContainsFunc(r.pend.passages, func(q memgpt.Passage) bool { return q.ID == p.ID }) {
-		return p, false, err
-	}
-	p = memgpt.Passage{ID: r.k.cfg.NewID("passage"), Tenant: r.st.Thread.Tenant, Owner: r.st.Agent.ID, Text: text, Tags: tags,
-		Time: r.k.cfg.Now(), Key: key, Cause: m.cause()}
-	m.putPassage(p)
-	r.pend.docs = append(r.pend.docs, r.k.passageDoc(&p, r.zone))
-	return p, true, nil
-}
-
 // keyed returns the owner's live passage with a key, if there is one.
 func (k *Kernel) keyed(ctx context.Context, tenant, owner, key string) (memgpt.Passage, bool, error) {
 	p, err := k.cfg.Store.PassageKeyed(ctx, tenant, owner, key)
@@ -356,9 +335,10 @@ func (m *memory) Alike(ctx context.Context, text string) ([]tool.Alike, error) {
 	return m.run.k.cfg.Search.Alike(ctx, m.run.st.Thread.Tenant, m.run.st.Agent.ID, memgpt.CleanText(text), maxAlike)
 }
 
+// passageDoc returns the forward row of a passage: searches by dates find it under the time that it is about.
 func (k *Kernel) passageDoc(p *memgpt.Passage, zone *time.Location) store.Doc {
-	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: p.Text, Time: p.Time.In(zone), Tags: p.Tags})
-	return store.Doc{Tenant: p.Tenant, Owner: p.Owner, ID: p.ID, Kind: memgpt.KindPassage, Time: p.Time, Length: length, Terms: terms}
+	terms, length := k.cfg.Analyzer.Analyze(store.IndexText{Text: p.Text, Time: tool.Dated(p).In(zone), Tags: p.Tags})
+	return store.Doc{Tenant: p.Tenant, Owner: p.Owner, ID: p.ID, Kind: memgpt.KindPassage, Time: tool.Dated(p), Length: length, Terms: terms}
 }
 
 func (m *memory) putPassage(p memgpt.Passage) {
@@ -370,39 +350,6 @@ func (m *memory) putPassage(p memgpt.Passage) {
 		}
 	}
 	r.pend.passages = append(r.pend.passages, p)
-}
-
-func (m *memory) Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error) {
-	var old []memgpt.Passage
-	var tags []string
-	for _, id := range ids {
-		p, err := m.ownPassage(ctx, id)
-		switch {
-		case err != nil:
-			return p, err
-		case !p.Deleted.IsZero():
-			return p, fmt.Errorf("the passage %s was deleted; insert the text with archival_memory_insert", p.ID)
-		case p.SupersededBy != "":
-			return p, fmt.Errorf("the passage %s was replaced by %s already; update that one", p.ID, p.SupersededBy)
-		}
-		old = append(old, p)
-		for _, t := range p.Tags {
-			if !slices.Contains(tags, t) {
-				tags = append(tags, t)
-			}
-		}
-	}
-	p, _, err := m.Insert(ctx, text, tags)
-	if err != nil {
-		return p, err
-	}
-	for _, o := range old {
-		if o.ID != p.ID {
-			o.SupersededBy, o.Superseded = p.ID, m.run.k.cfg.Now()
-			m.retire(o)
-		}
-	}
-	return p, nil
 }
 
 func (m *memory) Delete(ctx context.Context, id string) (memgpt.Passage, error) {

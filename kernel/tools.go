@@ -113,6 +113,11 @@ func (ts *toolset) add(t tool.Tool, native bool) error {
 		return memgpt.Errorf(memgpt.CodeInvalid, "offer the function %s: %w", name, err)
 	}
 	t.Spec.Parameters = args.JSON()
+	if t.Accepts != nil {
+		if args, err = schema.Parse(t.Accepts); err != nil {
+			return memgpt.Errorf(memgpt.CodeInvalid, "offer the function %s: what it accepts: %w", name, err)
+		}
+	}
 	ts.specs = append(ts.specs, t.Spec)
 	ts.byName[name] = &offered{t, args}
 	ts.names = append(ts.names, name)

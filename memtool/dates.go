@@ -5,12 +5,23 @@ import (
 	"memgpt/calendar"
 	"strings"
 	"time"
+
+	"memgpt/tool"
 )
 
 // dateForm is a way to write a time: a layout, and how long what it names lasts, so that an end takes all of it in.
 type dateForm struct {
 	layout string
-	lasts  time.Duration // 0 is a calendar day
+	lasts  time.Duration // 0 is by the calendar: a day
+}
+
+// longForms are ways to write a month or a year.
+var longForms = []struct {
+	layout string
+	span   tool.Span
+}{
+	{"2006", tool.SpanYear}, {"2006年", tool.SpanYear}, {"2006-1", tool.SpanMonth}, {"2006/1", tool.SpanMonth}, {"2006.1", tool.SpanMonth},
+	{"2006年1月", tool.SpanMonth}, {"January 2006", tool.SpanMonth}, {"Jan 2006", tool.SpanMonth},
 }
 
 var dateForms = []dateForm{
@@ -64,6 +75,53 @@ func parseDate(argument, text string, now time.Time) (begin, end time.Time, err 
 		}
 		return t, t.Add(form.lasts), nil
 	}
-	return begin, end, fmt.Errorf(`%s %s is not a date that is understood: write 2024-10-14, "2024-10-14 15:04", `+
+	if begin, end, _, ok := parseLong(text, now.Location()); ok {
+		return begin, end, nil
+	}
+	return begin, end, fmt.Errorf(`%s %s is not a date that is understood: write 2024-10-14, 2024-10, 2024, "2024-10-14 15:04", `+
 		`2024-10-14T15:04:05+02:00, 2024/10/14, 2024年10月14日, now, today or yesterday, or leave it out`, argument, quote(shorten(text, 40)))
+}
+
+// parseLong returns when a month or a year that text names begins and ends.
+func parseLong(text string, zone *time.Location) (begin, end time.Time, s tool.Span, ok bool) {
+	for _, form := range longForms {
+		t, err := time.ParseInLocation(form.layout, text, zone)
+		switch {
+		case err != nil:
+			continue
+		case form.span == tool.SpanYear:
+			return t, t.AddDate(1, 0, 0), form.span, true
+		}
+		return t, t.AddDate(0, 1, 0), form.span, true
+	}
+	return begin, end, 0, false
+}
+
+// rangeSigns stand between the ends of a range of dates. A dash alone doesn't, since dates are written with it.
+var rangeSigns = []string{"...", "..", " to ", " until ", " - ", "–", "—", "至", "到", "/", "~", "〜"}
+
+// factDate reads the time that a fact is about, or when it ended: of a range its beginning. It keeps whether a month or a year
+// was meant. Zero is for no date.
+func factDate(argument, text string, now time.Time) (time.Time, error) {
+	text = strings.TrimSpace(text)
+	t, _, err := parseDate(argument, text, now)
+	for i := 0; err != nil && i < len(rangeSigns); i++ {
+		from, to, found := strings.Cut(text, rangeSigns[i])
+		if !found {
+			continue
+		}
+		if to = strings.TrimSpace(to); to != "" {
+			if _, _, bad := parseDate(argument, to, now); bad != nil {
+				continue
+			}
+		}
+		if begin, _, bad := parseDate(argument, from, now); bad == nil && !begin.IsZero() {
+			t, text, err = begin, strings.TrimSpace(from), nil
+		}
+	}
+	if err != nil || t.IsZero() {
+		return t, err
+	}
+	_, _, s, _ := parseLong(text, now.Location())
+	return tool.Whole(t, s), nil
 }

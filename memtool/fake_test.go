@@ -32,6 +32,8 @@ type fake struct {
 	eviction  tool.Eviction
 	passages  map[string]string // id by text
 	tags      []string
+	fact      tool.NewPassage
+	ended     time.Time
 	alike     []tool.Alike
 	reminders []tool.Reminder
 }
@@ -96,23 +98,29 @@ func (f *fake) Evict(_ context.Context, through, summary string) (tool.Eviction,
 	return f.eviction, f.err
 }
 
-func (f *fake) Insert(_ context.Context, text string, tags []string) (memgpt.Passage, bool, error) {
+func (f *fake) Insert(_ context.Context, p tool.NewPassage) (memgpt.Passage, bool, error) {
 	if f.err != nil {
 		return memgpt.Passage{}, false, f.err
 	}
-	if id, ok := f.passages[text]; ok {
+	if id, ok := f.passages[p.Text]; ok {
 		return memgpt.Passage{ID: id, Time: f.now.Add(-time.Hour)}, false, nil
 	}
 	id := fmt.Sprintf("passage-%d", len(f.passages)+1)
-	f.passages[text], f.tags = id, tags
-	return memgpt.Passage{ID: id, Time: f.now}, true, nil
+	f.passages[p.Text], f.tags, f.fact = id, p.Tags, p
+	return memgpt.Passage{ID: id, Time: f.now, About: p.About}, true, nil
 }
 
 func (f *fake) Alike(context.Context, string) ([]tool.Alike, error) { return f.alike, f.err }
 
-func (f *fake) Supersede(_ context.Context, ids []string, text string) (memgpt.Passage, error) {
-	f.note("supersede %v by %s", ids, text)
+func (f *fake) Supersede(_ context.Context, ids []string, ended time.Time, p tool.NewPassage) (memgpt.Passage, error) {
+	f.fact, f.ended = p, ended
+	f.note("supersede %v by %s", ids, p.Text)
 	return memgpt.Passage{ID: "passage-new"}, f.err
+}
+
+func (f *fake) End(_ context.Context, id string, ended time.Time) (memgpt.Passage, error) {
+	f.note("end %s %s", id, tool.DateText(ended, f.now.Location()))
+	return memgpt.Passage{ID: id, Ended: ended}, f.err
 }
 
 func (f *fake) Schedule(_ context.Context, p tool.Plan) (tool.Reminder, error) {
@@ -153,7 +161,7 @@ func named(t testing.TB, form Form, name string) ready {
 	}
 	all := map[string]ready{}
 	for _, x := range tools {
-		s, err := schema.Parse(x.Spec.Parameters)
+		s, err := schema.Parse(accepted(x))
 		if err != nil {
 			t.Fatal(err)
 		}

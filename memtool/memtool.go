@@ -18,7 +18,7 @@ import (
 // Form says how the functions are described and how much their results show.
 type Form struct {
 	// Compact is for small windows: no descriptions of arguments, short results. All compact specs together have at most
-	// 680 tokens (o200k_base), all full ones 1,150.
+	// 690 tokens (o200k_base), all full ones 1,270.
 	Compact bool
 	// Native is for memgpt.ProtocolNative: no send_message, since text speaks, and no request_heartbeat, since the turn
 	// goes on while functions are called.
@@ -104,6 +104,8 @@ type definition struct {
 	search   bool
 	rewrites bool // tool.Tool.Rewrites
 	aliases  map[string]string
+	// fullOnly are arguments that the compact form doesn't name, and takes.
+	fullOnly []string
 	schema   func() (*schema.Schema, error)
 	call     func(ctx context.Context, c call, raw json.RawMessage) (string, error)
 }
@@ -164,10 +166,20 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	if form.Compact {
 		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200}
 	}
+	var accepts json.RawMessage
+	if form.Compact && len(d.fullOnly) > 0 {
+		whole := d
+		whole.fullOnly = nil
+		all, err := whole.spec(form)
+		if err != nil {
+			return tool.Tool{}, err
+		}
+		accepts = all.Parameters
+	}
 	run := func(ctx context.Context, in tool.Invocation) (string, error) {
 		return d.call(ctx, call{in.Memory, size}, in.Args)
 	}
-	return tool.Tool{Spec: spec, Effect: d.effect, Aliases: d.aliases, Final: d.final, Search: d.search, Rewrites: d.rewrites, Call: run}, nil
+	return tool.Tool{Spec: spec, Effect: d.effect, Accepts: accepts, Aliases: d.aliases, Final: d.final, Search: d.search, Rewrites: d.rewrites, Call: run}, nil
 }
 
 // definitions lists the functions: speech first, then memory from the nearest to the farthest.

@@ -1,6 +1,8 @@
 package memtool
 
 import (
+	"time"
+
 	"memgpt"
 	"memgpt/calendar"
 	"memgpt/tool"
@@ -13,6 +15,9 @@ type line struct {
 	Kind         memgpt.DocKind `json:"kind"`
 	Asked        bool           `json:"asked,omitempty"`
 	Time         string         `json:"time"`
+	About        string         `json:"about,omitempty"`
+	Ended        string         `json:"ended,omitempty"`
+	Learned      string         `json:"learned,omitempty"`
 	Conversation string         `json:"conversation,omitempty"`
 	Archive      string         `json:"archive,omitempty"` // shared; none for the agent's own
 	Role         memgpt.Role    `json:"role,omitempty"`
@@ -22,8 +27,13 @@ type line struct {
 	Source       string         `json:"source,omitempty"`
 	Heading      string         `json:"heading,omitempty"`
 	SupersededBy string         `json:"superseded_by,omitempty"`
+	Superseded   string         `json:"superseded,omitempty"`
+	Newest       string         `json:"newest,omitempty"` // at the end of the chain of replacements
+	Replaces     []string       `json:"replaces,omitempty"`
+	From         []string       `json:"from,omitempty"`
 	Calls        []madeCall     `json:"calls,omitempty"`
 	Differs      []difference   `json:"differs,omitempty"`
+	Newer        string         `json:"newer,omitempty"` // which of the two: new or stored
 	Before       []neighbour    `json:"before,omitempty"`
 	Text         string         `json:"text"`
 	Cut          bool           `json:"cut,omitempty"`
@@ -68,12 +78,25 @@ func (c call) hit(h tool.Hit, query string) line {
 	l := line{ID: h.ID, Kind: h.Kind, Time: calendar.Format(h.Time, c.Now().Location())}
 	if h.Kind == memgpt.KindPassage {
 		l.Archive, l.Tags, l.Source = h.Archive, h.Tags, h.Source
+		c.times(&l, h.Time, h.About, h.Ended, h.Learned)
+		if l.SupersededBy = h.SupersededBy; l.SupersededBy != "" {
+			l.Superseded = tool.DateText(h.Superseded, c.Now().Location())
+		}
 	} else {
 		l.Conversation, l.Role, l.Name = h.Thread, h.Role, h.Author
 		l.Before, l.After = neighbours(h.Before), neighbours(h.After)
 	}
 	l.cut(h.Text, query, c.excerpt)
 	return l
+}
+
+// times sets what a passage says of time. When it was learned is told where that isn't when it was stored.
+func (c call) times(l *line, stored, about, ended, learned time.Time) {
+	zone := c.Now().Location()
+	l.About, l.Ended = tool.DateText(about, zone), tool.DateText(ended, zone)
+	if !learned.IsZero() && !learned.Equal(stored) {
+		l.Learned = calendar.Format(learned, zone)
+	}
 }
 
 // cut sets the text: whole if it has at most max characters, else those around the best place for the query.

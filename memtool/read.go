@@ -84,6 +84,8 @@ func (c call) readOn(id string, args readArgs, originals []tool.Original) (strin
 func (c call) original(o tool.Original) line {
 	l := line{ID: o.ID, Kind: o.Kind, Asked: o.Asked, Time: calendar.Format(o.Time, c.Now().Location()),
 		Conversation: o.Thread, Role: o.Role, Name: o.Author, Archive: o.Archive, Tags: o.Tags, Source: o.Source, Heading: o.Heading, SupersededBy: o.Replaced}
+	c.times(&l, o.Time, o.About, o.Ended, o.Learned)
+	l.Superseded, l.Newest, l.Replaces, l.From = tool.DateText(o.Superseded, c.Now().Location()), o.Newest, o.Replaces, o.From
 	if o.Type != memgpt.EventUser {
 		l.Type = string(o.Type)
 	}

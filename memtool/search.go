@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 
@@ -24,6 +25,7 @@ type archiveArgs struct {
 	Tags  []string `json:"tags,omitempty" jsonschema:"any of them"`
 	Start string   `json:"start_date,omitempty"`
 	End   string   `json:"end_date,omitempty"`
+	AsOf  string   `json:"as_of,omitempty" jsonschema:"what was known then"`
 	Page  int      `json:"page,omitempty"`
 }
 
@@ -72,7 +74,11 @@ func searchRecall(ctx context.Context, c call, args recallArgs) (string, error) 
 }
 
 func searchArchive(ctx context.Context, c call, args archiveArgs) (string, error) {
-	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindPassage}, Tags: clean(args.Tags), Page: args.Page}
+	_, asOf, err := parseDate("as_of", args.AsOf, c.Now())
+	if err != nil {
+		return "", err
+	}
+	q := tool.Query{Text: args.Query, Kinds: []memgpt.DocKind{memgpt.KindPassage}, Tags: clean(args.Tags), AsOf: asOf, Page: args.Page}
 	return search(ctx, c, q, args.Start, args.End, "conversation_search")
 }
 
@@ -100,6 +106,9 @@ func nothing(q tool.Query, other string) string {
 	advice := "Try other or fewer words (names, synonyms, the language of the talk)"
 	if len(q.Roles)+len(q.Tags) > 0 {
 		advice += ", leave out roles and tags"
+	}
+	if !q.AsOf.IsZero() {
+		advice += ", leave out as_of"
 	}
 	if !q.From.IsZero() || !q.To.IsZero() {
 		advice += ", take a wider range of dates"
@@ -135,11 +144,68 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 		b.Write(line)
 		b.WriteByte('\n')
 	}
+	if err := c.contradictions(&b, hits); err != nil {
+		return "", err
+	}
 	if q.Page < last {
 		fmt.Fprintf(&b, "Next page: page=%d\n", q.Page+1)
 	}
 	b.WriteString(byWords(hits))
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// contradiction is a pair of hits that say different things, as it is shown.
+type contradiction struct {
+	Contradict []datedHit   `json:"contradict"`
+	Differs    []contrasted `json:"differs"`
+	Newer      string       `json:"newer,omitempty"`
+}
+
+type datedHit struct {
+	ID      string `json:"id"`
+	About   string `json:"about,omitempty"`
+	Ended   string `json:"ended,omitempty"`
+	Learned string `json:"learned,omitempty"`
+}
+
+type contrasted struct {
+	Kind   string `json:"kind"`
+	First  string `json:"first"`
+	Second string `json:"second"`
+}
+
+// maxContradictions is how many pairs are shown of a page.
+const maxContradictions = 3
+
+// contradictions tells which of the hits contradict each other, with the dates of both.
+func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
+	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
+	for i, pair := range shown {
+		if i == 0 {
+			b.WriteString("These contradict each other; mark what holds no more (archival_memory_update with ended), or ask:\n")
+		}
+		out := contradiction{Newer: pair.Newer}
+		for _, id := range []string{pair.First, pair.Second} {
+			d := datedHit{ID: id}
+			for _, h := range hits.List {
+				if h.ID == id {
+					zone := c.Now().Location()
+					d.About, d.Ended, d.Learned = tool.DateText(h.About, zone), tool.DateText(h.Ended, zone), calendar.Format(h.Learned, zone)
+				}
+			}
+			out.Contradict = append(out.Contradict, d)
+		}
+		for _, d := range pair.Differs {
+			out.Differs = append(out.Differs, contrasted{d.Kind, d.Here, d.There})
+		}
+		line, err := marshal(out)
+		if err != nil {
+			return err
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return nil
 }
 
 // byWords says what of a search went by words alone, where meaning was wanted too.

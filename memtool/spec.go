@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"memgpt"
 )
@@ -45,7 +46,7 @@ func (d definition) spec(form Form) (memgpt.ToolSpec, error) {
 	if p.Additional = &closed; form.Compact {
 		p.Additional = nil
 	}
-	if p.Properties, err = properties(p.Properties, form, d.final); err != nil {
+	if p.Properties, err = d.properties(p.Properties, form); err != nil {
 		return spec, err
 	}
 	spec.Parameters, err = marshal(p)
@@ -53,11 +54,14 @@ func (d definition) spec(form Form) (memgpt.ToolSpec, error) {
 }
 
 // properties rewrites the properties in their order, and adds request_heartbeat where it belongs.
-func properties(raw json.RawMessage, form Form, final bool) (json.RawMessage, error) {
+func (d definition) properties(raw json.RawMessage, form Form) (json.RawMessage, error) {
 	var out bytes.Buffer
 	put := func(name string, p property) error {
 		if form.Compact {
 			p.Description = ""
+			if slices.Contains(d.fullOnly, name) {
+				return nil
+			}
 		}
 		text, err := marshal(p)
 		if out.Len() > 0 {
@@ -83,7 +87,7 @@ func properties(raw json.RawMessage, form Form, final bool) (json.RawMessage, er
 			return nil, fmt.Errorf("read the properties: %w", err)
 		}
 	}
-	if !final && !form.Native {
+	if !d.final && !form.Native {
 		if err := put(memgpt.ArgHeartbeat, property{Type: "boolean", Description: heartbeatText}); err != nil {
 			return nil, err
 		}

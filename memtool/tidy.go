@@ -43,8 +43,26 @@ func tidyFunctions() []string {
 
 // demandReason adds the argument to a function, which fails without it.
 func demandReason(t *tool.Tool, form Form) error {
+	err := addReason(&t.Spec.Parameters, form)
+	if err == nil && len(t.Accepts) > 0 {
+		err = addReason(&t.Accepts, form)
+	}
+	if err != nil {
+		return err
+	}
+	edit := t.Call
+	t.Call = func(ctx context.Context, in tool.Invocation) (string, error) {
+		if strings.TrimSpace(Reason(in.Args)) == "" {
+			return "", errors.New("nothing was changed: reason is empty; say in a few words why, for the owner")
+		}
+		return edit(ctx, in)
+	}
+	return nil
+}
+
+func addReason(params *json.RawMessage, form Form) error {
 	var p parameters
-	if err := json.Unmarshal(t.Spec.Parameters, &p); err != nil {
+	if err := json.Unmarshal(*params, &p); err != nil {
 		return fmt.Errorf("read the schema: %w", err)
 	}
 	reason := property{Type: "string", Description: "why, in a few words, for the owner"}
@@ -57,17 +75,8 @@ func demandReason(t *tool.Tool, form Form) error {
 	}
 	p.Properties = json.RawMessage(strings.TrimSuffix(string(p.Properties), "}") + fmt.Sprintf(",%q:%s}", argReason, text))
 	p.Required = append(slices.Clip(p.Required), argReason)
-	if t.Spec.Parameters, err = marshal(p); err != nil {
-		return err
-	}
-	edit := t.Call
-	t.Call = func(ctx context.Context, in tool.Invocation) (string, error) {
-		if strings.TrimSpace(Reason(in.Args)) == "" {
-			return "", errors.New("nothing was changed: reason is empty; say in a few words why, for the owner")
-		}
-		return edit(ctx, in)
-	}
-	return nil
+	*params, err = marshal(p)
+	return err
 }
 
 // Reason returns what a call of tidying gives as its reason; "" where it gives none.

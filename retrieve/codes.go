@@ -307,6 +307,7 @@ type slot struct {
 	loading sync.Mutex
 	codes   *codes
 	layout  *layout
+	lives   *lives
 	strange strangeness
 
 	size, used int64 // under the shelf's lock
@@ -337,6 +338,9 @@ func (s *shelf) done(key shelfKey, sl *slot) {
 	}
 	if sl.layout != nil {
 		size += sl.layout.bytes()
+	}
+	if sl.lives != nil {
+		size += sl.lives.bytes()
 	}
 	sl.loading.Unlock()
 	s.mu.Lock()

@@ -224,11 +224,12 @@ const maxSpan = 4096
 // wordSize is the size of a word, about, for a guess at a text's size before it is read.
 const wordSize = 6
 
-// plan says how far a batch goes through an owner's documents, and which of them it wants: those that live.
+// plan says how far a batch goes through an owner's documents, and which of them it wants: those that live, and passages that were
+// replaced, which searches as of a time find.
 func (x *Indexer) plan(b *batch, o store.Backlog, meta *store.Meta) (through int64, docs []int64) {
-	through, size := o.After, b.size
+	through, size, passage := o.After, b.size, passageKind()
 	for n := o.After + 1; n <= min(o.Docs, int64(len(meta.Time)), o.After+maxSpan); n++ {
-		if !meta.Dead[n-1] {
+		if !meta.Dead[n-1] || meta.Kind[n-1] == passage && meta.Length[n-1] > 0 {
 			guess := wordSize * int(meta.Length[n-1])
 			if held := b.docs + len(docs); held > 0 && (held >= b.most || size+guess > b.room) {
 				break
@@ -369,7 +370,7 @@ func (x *Indexer) gatherRests(ctx context.Context, b *batch, o store.Backlog) er
 	return nil
 }
 
-// texts returns the originals of an owner's documents, "" for one that is gone.
+// texts returns the originals of an owner's documents, "" for one that is gone or was deleted.
 func (x *Indexer) texts(ctx context.Context, o store.Backlog, meta *store.Meta, docs []int64) ([]string, error) {
 	if len(docs) == 0 {
 		return nil, nil
@@ -399,7 +400,9 @@ func (x *Indexer) texts(ctx context.Context, o store.Backlog, meta *store.Meta, 
 		return nil, err
 	}
 	for i := range archive {
-		said[archive[i].ID] = archive[i].Text
+		if archive[i].Deleted.IsZero() {
+			said[archive[i].ID] = archive[i].Text
+		}
 	}
 	texts := make([]string, len(docs))
 	for i, id := range ids {

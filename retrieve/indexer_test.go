@@ -142,15 +142,30 @@ func (h *stacks) archive(tenant, owner, text string, gone bool) (id string) {
 	return id
 }
 
-// kill takes a document out of results. It must not have its vector yet.
+// kill deletes a passage. It must not have its vector yet.
 func (h *stacks) kill(tenant, owner, id string) {
 	h.t.Helper()
-	h.commit(&store.Commit{DeadDocs: []store.DocRef{{Tenant: tenant, Owner: owner, ID: id}}})
+	h.retire(tenant, owner, id, func(p *memgpt.Passage) { p.Deleted = time.Unix(1, 0) })
 	for i, d := range h.docs[[2]string{tenant, owner}] {
 		if d.id == id {
 			h.docs[[2]string{tenant, owner}][i].text = ""
 		}
 	}
+}
+
+// retire takes a passage out of results.
+func (h *stacks) retire(tenant, owner, id string, change func(*memgpt.Passage)) {
+	h.t.Helper()
+	c := &store.Commit{DeadDocs: []store.DocRef{{Tenant: tenant, Owner: owner, ID: id}}}
+	list, err := h.s.Passages(h.t.Context(), tenant, owner, []string{id})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, p := range list {
+		change(&p)
+		c.Passages = append(c.Passages, p)
+	}
+	h.commit(c)
 }
 
 // indexer returns an indexer that has its slow start behind it.
@@ -247,6 +262,7 @@ func (h *stacks) fill() {
 	h.archive("", "a", long, false)
 	h.archive("", "a", "its original is gone", true)
 	h.kill("", "a", h.archive("", "a", "a dead fact", false))
+	h.retire("", "a", h.archive("", "a", "a fact that was replaced is found as of then", false), func(p *memgpt.Passage) { p.SupersededBy = "x" })
 	h.archive("", "a", " \n ", false)
 	h.kill("", "a", h.archive("", "a", "the last is dead", false))
 }
@@ -257,13 +273,13 @@ func TestIndexer(t *testing.T) {
 	f := &fakeEmbedder{model: "m"}
 	x := h.indexer(IndexerConfig{Embedder: f, Texts: 16, Size: 2000})
 	p, err := x.Progress(t.Context())
-	if want := (Progress{Owners: 42, Docs: 129, Done: 0}); err != nil || p != want {
+	if want := (Progress{Owners: 42, Docs: 130, Done: 0}); err != nil || p != want {
 		t.Errorf("progress is %+v, want %+v, error %v", p, want, err)
 	}
 	if n, more, err := x.Some(t.Context(), "x", "a"); n != 1 || !more || err != nil {
 		t.Errorf("of one owner %d were done, more %v, error %v", n, more, err)
 	}
-	if p, err := x.Progress(t.Context()); err != nil || p.Done != 1 || p.Docs != 129 || p.Rate <= 0 {
+	if p, err := x.Progress(t.Context()); err != nil || p.Done != 1 || p.Docs != 130 || p.Rate <= 0 {
 		t.Errorf("after a batch progress is %+v, error %v", p, err)
 	}
 	batches := h.finish(x)

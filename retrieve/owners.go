@@ -30,6 +30,11 @@ func (s *Searcher) owners(ctx context.Context, q tool.Query) (owners, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read what the index knows: %w", err)
 		}
+		if !q.AsOf.IsZero() {
+			if meta, err = s.asOf(ctx, q, meta); err != nil {
+				return nil, err
+			}
+		}
 		pass, err := s.filter(ctx, q, meta)
 		if err != nil {
 			return nil, fmt.Errorf("prepare the filters: %w", err)

@@ -91,6 +91,11 @@ const defaultSize = 5
 //
 // A question that asks for a time and nothing else ("what happened last May?") finds what is of that time.
 //
+// With q.AsOf it finds what was known right before then: messages that had been said, and passages that had been learned and were
+// neither replaced nor deleted, as if nothing had come since.
+//
+// Of passages on the page that contradict each other the one that holds, or is about the later time, stands first; see contrast.
+//
 // Without text, or with stop words or punctuation alone beside a filter, it lists what passes, the newest first;
 // punctuation alone without a filter finds nothing. What has no time does
 // not pass a filter of time; what has no role, conversation or tag passes no filter of those. An empty list is no filter. Any text is a valid query.
@@ -121,7 +126,20 @@ func (s *Searcher) Search(ctx context.Context, q tool.Query) (tool.Hits, error) 
 	if err != nil {
 		return hits, fmt.Errorf("search: read the texts found: %w", err)
 	}
+	asksTime := len(list[0].dates) > 0 || !q.From.IsZero() || !q.To.IsZero()
+	hits.Contradictions = contrast(hits.List, s.moment(q), strings.TrimSpace(q.Text) != "" && !asksTime)
 	return hits, nil
+}
+
+// moment is the time from which a query is asked: its AsOf, its Now or the searcher's clock.
+func (s *Searcher) moment(q tool.Query) time.Time {
+	switch {
+	case !q.AsOf.IsZero():
+		return q.AsOf
+	case !q.Now.IsZero():
+		return q.Now
+	}
+	return s.now()
 }
 
 // narrowed reports whether a query has a filter beside the kind of text.
@@ -323,11 +341,11 @@ func (s *Searcher) addPassages(ctx context.Context, q tool.Query, ids []string, 
 	for i := range passages {
 		p := &passages[i]
 		k, ok := place[p.ID]
-		if !ok || p.Tenant != q.Tenant || p.Owner != q.Owner || !p.Live() {
+		if !ok || p.Tenant != q.Tenant || p.Owner != q.Owner || !shows(q, p) {
 			continue
 		}
 		hits[k] = &tool.Hit{ID: p.ID, Kind: memgpt.KindPassage, Time: p.Time, Text: p.Text, Tags: p.Tags, Source: p.Source,
-			Origin: p.Cause.Origin}
+			Origin: p.Cause.Origin, About: p.About, Learned: tool.Learned(p), Ended: p.Ended, SupersededBy: p.SupersededBy, Superseded: p.Superseded}
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestSearchScores(t *testing.T) {
 		t.Errorf("got %+v", hits)
 	}
 	want := tool.Hit{ID: "passage-1", Kind: memgpt.KindPassage, Time: noon, Text: "I drink coffee, black coffee", Tags: []string{"tag"},
-		Source: "notes.txt", Origin: memgpt.OriginModel, Score: hits.List[0].Score}
+		Source: "notes.txt", Origin: memgpt.OriginModel, Score: hits.List[0].Score, Learned: noon}
 	if d := cmp.Diff(want, hits.List[0]); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}

@@ -21,6 +21,8 @@ type Tool struct {
 	Final bool
 	// Rewrites marks a function that puts a text in place of a whole block which a model made of what it saw there.
 	Rewrites bool
+	// Accepts is the schema that arguments are checked against, where Spec leaves out some that may be given; nil is Spec's own.
+	Accepts json.RawMessage
 	// Search marks a function whose results quote what is stored: they are kept out of the index.
 	Search bool
 	// Call runs the function. Arguments were checked against the schema. An error becomes a failed result whose text is the
@@ -70,11 +72,14 @@ type Memory interface {
 	Evict(ctx context.Context, through, summary string) (Eviction, error)
 
 	// Insert stores a passage. Where the same text is stored already, it returns that one and false.
-	Insert(ctx context.Context, text string, tags []string) (memgpt.Passage, bool, error)
+	Insert(ctx context.Context, p NewPassage) (memgpt.Passage, bool, error)
 	// Alike returns stored passages that say what a text says in other words, or the same but for facts; best first.
 	Alike(ctx context.Context, text string) ([]Alike, error)
-	// Supersede stores a passage that replaces others.
-	Supersede(ctx context.Context, ids []string, text string) (memgpt.Passage, error)
+	// Supersede stores a passage that replaces others, which keep their own text. They are true no more since ended; zero is
+	// since what the new one is about, else since it was learned.
+	Supersede(ctx context.Context, ids []string, ended time.Time, p NewPassage) (memgpt.Passage, error)
+	// End notes since when a passage is true no more, and leaves it where it is.
+	End(ctx context.Context, id string, ended time.Time) (memgpt.Passage, error)
 	// Delete takes a passage out of results and counts.
 	Delete(ctx context.Context, id string) (memgpt.Passage, error)
 
@@ -124,6 +129,11 @@ type Original struct {
 	Asked    bool          // it is the one that was asked for, not a neighbour
 	Calls    []memgpt.Call // of an assistant's message
 	Replaced string        // ID of the passage that supersedes it
+
+	About, Learned, Ended, Superseded time.Time // of a passage; zero where nothing says so
+	From                              []string  // IDs of the messages that it was taken from
+	Replaces                          []string  // IDs of the passages that it replaced, the latest first
+	Newest                            string    // ID at the end of the chain of replacements, where that is not Replaced
 }
 
 // Eviction tells what conversation_evict did.
@@ -145,6 +155,7 @@ type Query struct {
 	Threads  []string         // IDs; nil is every conversation
 	From     time.Time        // inclusive; zero is open
 	To       time.Time        // exclusive; zero is open
+	AsOf     time.Time        // search what was known right before then; zero is now
 	Tags     []string         // passages that have one of them
 	Exclude  []string         // IDs that are no hits
 	Page     int              // from 0
@@ -166,7 +177,9 @@ type Hits struct {
 	Model      string  // of the vectors that were compared; "" where words alone were
 	Words      string  // why words alone, where vectors were wanted; "" otherwise
 	Unembedded float64 // share of the owners' texts without a vector yet, 0 to 1
-	Weak       bool    // something shares a little with the query, too little to be called a hit: the list is empty
+	// Contradictions are pairs of passages of List that say different things of the same; few of the first are compared.
+	Contradictions []Contradiction
+	Weak           bool // something shares a little with the query, too little to be called a hit: the list is empty
 }
 
 // ManyUnembedded is the share of texts without a vector from which on a search says so.
@@ -196,6 +209,10 @@ type Hit struct {
 
 	Archive string // which of Query.Archives it is from; "" is Query.Owner
 
+	About, Learned, Ended time.Time // of a passage, see memgpt.Passage
+	SupersededBy          string    // by what it was replaced since Query.AsOf,
+	Superseded            time.Time // and when
+
 	Before, After []Hit  // neighbours of a message in its conversation, in order, as Query.Context asks
 	Parts         []Part // what Score is made of, as Query.Explain asks
 }
@@ -221,6 +238,13 @@ type Embedder interface {
 	// Embed returns a vector of length 1 for each text, in their order, all of one dimension. query says that the texts are
 	// questions, not stored texts. A text that is too long is cut.
 	Embed(ctx context.Context, texts []string, query bool) ([][]float32, error)
+}
+
+// Contradiction is a pair of passages that say the same but for facts, so that hardly both are true at one time.
+type Contradiction struct {
+	First, Second string       // IDs
+	Newer         string       // ID of the one that counts: it holds, is about a later time, or was learned later; "" where none is told
+	Differs       []Difference // Here is First's
 }
 
 // Alike is a passage that resembles a text.

@@ -1,0 +1,112 @@
+package retrieve
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"memgpt"
+	"memgpt/tool"
+)
+
+// Bounds of the comparison of a page's passages with each other.
+const (
+	contrasted   = 10   // the first so many passages: 45 pairs
+	contrastText = 1000 // bytes; a longer text is no single fact
+)
+
+// contrast finds passages among the hits that contradict each other, and lets none that holds no more stand before the one that
+// contradicts it: they change places, and scores. Passages change places only where one of the two says what time it is about or
+// when it ended, and the query asks for no time of its own; without that the hits stay as they are.
+func contrast(hits []tool.Hit, now time.Time, ordered bool) []tool.Contradiction {
+	var at []int
+	for i := range hits {
+		if hits[i].Kind == memgpt.KindPassage && len(hits[i].Text) <= contrastText && len(at) < contrasted {
+			at = append(at, i)
+		}
+	}
+	if len(at) < 2 {
+		return nil
+	}
+	wordings, keys := make([]*wording, len(at)), make([]string, len(at))
+	for k, i := range at {
+		wordings[k], keys[k] = new(reader).read(hits[i].Text), SameKey(hits[i].Text)
+	}
+	var list []tool.Contradiction
+	rivals := map[[2]string]bool{}
+	for a := range at {
+		for b := a + 1; b < len(at); b++ {
+			x, y := &hits[at[a]], &hits[at[b]]
+			if keys[a] == keys[b] || x.Source != "" && x.Source == y.Source {
+				continue
+			}
+			l := compare(wordings[a], wordings[b])
+			if l.Relation != Conflict || otherSubject(x.Text, y.Text, l.Diff) {
+				continue
+			}
+			c := tool.Contradiction{First: x.ID, Second: y.ID}
+			if order := newerFact(x, y, now); order != 0 {
+				c.Newer = x.ID
+				if order < 0 {
+					c.Newer = y.ID
+				}
+			}
+			for _, d := range l.Diff {
+				c.Differs = append(c.Differs, tool.Difference{Kind: string(d.Kind), Here: d.A, There: d.B})
+			}
+			list, rivals[[2]string{x.ID, y.ID}], rivals[[2]string{y.ID, x.ID}] = append(list, c), true, true
+		}
+	}
+	if ordered {
+		newerFirst(hits, at, rivals, now)
+	}
+	return list
+}
+
+// newerFirst lets rivals change places where the newer one stands behind.
+func newerFirst(hits []tool.Hit, at []int, rivals map[[2]string]bool, now time.Time) {
+	for a := range at {
+		for b := a + 1; b < len(at); b++ {
+			x, y := &hits[at[a]], &hits[at[b]]
+			if rivals[[2]string{x.ID, y.ID}] && (dated(x) || dated(y)) && newerFact(x, y, now) < 0 {
+				*x, *y = *y, *x
+				x.Score, y.Score = y.Score, x.Score
+			}
+		}
+	}
+}
+
+// dated reports whether a passage says more of time than when it was stored.
+func dated(h *tool.Hit) bool { return !h.About.IsZero() || !h.Ended.IsZero() }
+
+// newerFact compares what two passages say of time: over 0 where the first counts. One that holds comes before one that ended, then
+// counts the time that they are about, or were learned, then when they were learned.
+func newerFact(a, b *tool.Hit, now time.Time) int {
+	holds := func(h *tool.Hit) int {
+		if h.Ended.IsZero() || h.Ended.After(now) {
+			return 1
+		}
+		return 0
+	}
+	when := func(h *tool.Hit) time.Time {
+		if h.About.IsZero() {
+			return h.Learned
+		}
+		return h.About
+	}
+	return cmp.Or(holds(a)-holds(b), when(a).Compare(when(b)), a.Learned.Compare(b.Learned))
+}
+
+// otherSubject reports whether texts differ in a name at the beginning of both: then they speak of two people or things, and don't
+// contradict each other.
+func otherSubject(a, b string, diff []Change) bool {
+	head := func(text, piece string) bool {
+		return piece != "" && strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), strings.ToLower(piece))
+	}
+	for _, d := range diff {
+		if d.Kind == ChangeName && head(a, d.A) && head(b, d.B) {
+			return true
+		}
+	}
+	return false
+}
