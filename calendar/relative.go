@@ -2,6 +2,7 @@ package calendar
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,45 +17,32 @@ func Relative(text string, said time.Time) map[string]string {
 	lower := strings.ToLower(text)
 	y, m, d := said.Date()
 	day := time.Date(y, m, d, 12, 0, 0, 0, time.UTC) // noon, so that no clock change matters
-	var found map[string]string
+	found, taken := map[string]string{}, [][2]int{}
 	for _, rule := range relativeRules() {
 		for _, at := range rule.find.FindAllStringSubmatchIndex(lower, maxRelative) {
-			if len(found) == maxRelative {
-				return found
-			}
-			var group []string
-			for i := 0; i < len(at); i += 2 {
-				if at[i] < 0 {
-					group = append(group, "")
-				} else {
-					group = append(group, lower[at[i]:at[i+1]])
+			group := make([]string, len(at)/2)
+			for i := range group {
+				if at[2*i] >= 0 {
+					group[i] = lower[at[2*i]:at[2*i+1]]
 				}
 			}
-			if means := rule.means(day, group); means != "" {
-				if found == nil {
-					found = map[string]string{}
-				}
-				if _, known := found[group[1]]; !known && !inside(found, group[1]) {
-					found[group[1]] = means
-				}
+			place := [2]int{at[2], at[3]}
+			within := func(t [2]int) bool { return place[0] < t[1] && t[0] < place[1] } // of a longer wording
+			means := rule.means(day, group)
+			if means == "" || slices.ContainsFunc(taken, within) || len(taken) == maxRelative {
+				continue
 			}
+			found[group[1]], taken = means, append(taken, place)
 		}
+	}
+	if len(found) == 0 {
+		return nil
 	}
 	return found
 }
 
-// maxRelative is how many days of one text are told.
+// maxRelative is how many wordings of one text are told.
 const maxRelative = 8
-
-// inside reports whether a wording stands in a longer one that was found.
-func inside(found map[string]string, word string) bool {
-	for longer := range found {
-		if strings.Contains(longer, word) {
-			return true
-		}
-	}
-	return false
-}
 
 // relativeRule is a wording, whose first group is what is told, and what it means by the day on which it is said.
 type relativeRule struct {

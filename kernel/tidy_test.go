@@ -288,3 +288,60 @@ func TestTidyingMergesAndReplaces(t *testing.T) {
 		t.Errorf("cause %+v", list[2].Cause)
 	}
 }
+
+// TestTidyingCanBeUndone: blocks and passages are as before, by new versions; what was changed since stays and is named; the
+// reasons are there to be read.
+func TestTidyingCanBeUndone(t *testing.T) {
+	var old string
+	insert := script.Call("archival_memory_insert", "content", "Ines rents the boathouse at Lake Vidra.")
+	talker := script.Of(script.Calls(insert, script.Say("a")))
+	tidier := script.New(script.Config{Func: func(n int, req *memgpt.Request) script.Reply {
+		if n > 0 {
+			return script.Call("yield")
+		}
+		return script.Calls(
+			script.Call("memory_rethink", "label", "human", "new_memory", "Ines.", "reason", "shorter"),
+			script.Call("core_memory_append", "label", "human", "content", "Boathouse.", "reason", "she rents it"),
+			script.Call("core_memory_append", "label", "persona", "content", "Tidy.", "reason", "a test"),
+			script.Call("archival_memory_update", "id", old, "content", "Ines rented the boathouse until May.", "reason", "she moved out"),
+			script.Call("archival_memory_insert", "content", "Lake Vidra is cold.", "reason", "a detail"))
+	}})
+	e := newTidyEnv(t, talker, tidier, options{})
+	e.set("human", "Her name is Ines.", memgpt.Cause{})
+	e.say("one")
+	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
+	must(t, err)
+	old = list[0].ID
+	turn := e.tidyOnce()
+	e.set("persona", "I am a test that was changed since.", memgpt.Cause{})
+	agent, err := e.base.Agent(t.Context(), "", e.agent.ID)
+	must(t, err)
+	reasons, err := e.kernel.Reasons(t.Context(), &agent)
+	must(t, err)
+	history, err := e.base.BlockHistory(t.Context(), "", agent.Blocks[1])
+	must(t, err)
+	if got := reasons.Of(history[len(history)-1].Cause); got != "shorter; she rents it" {
+		t.Errorf("the reasons are %q, of %+v", got, history[len(history)-1].Cause)
+	}
+	done, err := e.kernel.UndoTidy(t.Context(), &agent, turn.ID)
+	must(t, err)
+	list, err = e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
+	must(t, err)
+	if len(list) != 1 || list[0].ID != old || e.block("human") != "Her name is Ines." || e.block("persona") != "I am a test that was changed since." {
+		t.Errorf("after undoing: %+v, %q, %q", list, e.block("human"), e.block("persona"))
+	}
+	if len(done.Done) != 3 || len(done.Left) != 1 || !strings.Contains(done.Left[0], "persona") {
+		t.Errorf("undone: %q, left: %q", done.Done, done.Left)
+	}
+	again, err := e.kernel.UndoTidy(t.Context(), &agent, turn.ID)
+	if err != nil || len(again.Done) != 0 {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
+	_, now, err := e.kernel.RestoreBlock(t.Context(), &agent, "human", 0)
+	if err != nil || now.Value != "Ines.\nBoathouse." || e.block("human") != now.Value {
+		t.Errorf("restored %+v, %v", now, err)
+	}
+	if _, _, err := e.kernel.RestoreBlock(t.Context(), &agent, "human", 99); memgpt.CodeOf(err) != memgpt.CodeNotFound {
+		t.Errorf("version 99: %v", err)
+	}
+}

@@ -244,3 +244,23 @@ func (k *Kernel) undoPassage(ctx context.Context, a *memgpt.Agent, id string, do
 	}
 	return err
 }
+
+// LineDiff lists the lines that an edit took out of a text, after "- ", and those that it put in, after "+ ", in their order.
+func LineDiff(before, after string) (lines []string) {
+	had, there := countLines(before), countLines(after)
+	if before != "" {
+		for line := range strings.SplitSeq(before, "\n") {
+			if there[line]--; there[line] < 0 {
+				lines = append(lines, "- "+line)
+			}
+		}
+	}
+	if after != "" {
+		for line := range strings.SplitSeq(after, "\n") {
+			if had[line]--; had[line] < 0 {
+				lines = append(lines, "+ "+line)
+			}
+		}
+	}
+	return lines
+}
