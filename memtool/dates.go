@@ -51,6 +51,12 @@ func span(start, end string, now time.Time) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
+// ParseDate reads a date as the functions that search take it: when what text names begins and ends, zeros for no date. Dates without
+// an offset are of now's zone. An error names the argument and the forms that are understood.
+func ParseDate(argument, text string, now time.Time) (begin, end time.Time, err error) {
+	return parseDate(argument, text, now)
+}
+
 // parseDate returns when what text names begins and ends. Both are zero for no date.
 func parseDate(argument, text string, now time.Time) (begin, end time.Time, err error) {
 	text = strings.TrimSpace(text)

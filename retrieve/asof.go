@@ -15,18 +15,17 @@ import (
 // lives are from when to when each of an owner's passages was known, by document less one: what a search as of a time needs, and
 // no other. They are read once; later only what is new, and what was taken out of results, is read again.
 type lives struct {
-	through int // documents that were looked at
-	spans   map[int]life
-	dead    map[string]int // documents of passages that are out of results, by ID: one that comes back has another document
+	spans []life         // of documents that were looked at
+	dead  map[string]int // documents of passages that are out of results, by ID: one that comes back has another document
 }
 
 // life is a passage's, in nanoseconds of Unix time.
 type life struct {
 	known, gone int64
-	dead        bool // when it was read
+	is, dead    bool // whether there is a passage; whether it was out of results when it was read
 }
 
-func (l *lives) bytes() int64 { return int64(64*len(l.spans) + 128*len(l.dead)) }
+func (l *lives) bytes() int64 { return int64(24*cap(l.spans) + 128*len(l.dead)) }
 
 // nanos is a time as lives keep it. What lies outside of their range is at its end.
 func nanos(t time.Time) int64 {
@@ -46,8 +45,8 @@ func (s *Searcher) asOf(ctx context.Context, q tool.Query, meta *store.Meta) (*s
 	key := shelfKey{q.Tenant, q.Owner, ""}
 	sl := s.shelf.slot(key)
 	defer s.shelf.done(key, sl)
-	if sl.lives == nil || sl.lives.through > len(meta.Time) {
-		sl.lives = &lives{spans: map[int]life{}, dead: map[string]int{}}
+	if sl.lives == nil || len(sl.lives.spans) > len(meta.Time) {
+		sl.lives = &lives{dead: map[string]int{}}
 	}
 	if err := s.readLives(ctx, q, meta, sl.lives); err != nil {
 		sl.lives = nil
@@ -65,8 +64,8 @@ func (s *Searcher) asOf(ctx context.Context, q tool.Query, meta *store.Meta) (*s
 			then.Dead[i] = meta.Dead[i] || meta.Time[i] == store.NoTime || meta.Time[i] >= second
 			continue
 		}
-		l, ok := sl.lives.spans[i]
-		then.Dead[i] = !ok || l.known >= at || l.gone < at || meta.Length[i] == 0
+		l := &sl.lives.spans[i]
+		then.Dead[i] = !l.is || l.known >= at || l.gone < at || meta.Length[i] == 0
 	}
 	return &then, nil
 }
@@ -81,12 +80,10 @@ const livesPage = 500
 func (s *Searcher) readLives(ctx context.Context, q tool.Query, meta *store.Meta, l *lives) error {
 	passage := passageKind()
 	var numbers []int64
+	through := len(l.spans)
+	l.spans = append(l.spans, make([]life, len(meta.Time)-through)...)
 	for i, kind := range meta.Kind {
-		if kind != passage {
-			continue
-		}
-		was, ok := l.spans[i]
-		if i < l.through && (!ok || was.dead == meta.Dead[i]) {
+		if was := &l.spans[i]; kind != passage || i < through && (!was.is || was.dead == meta.Dead[i]) {
 			continue
 		}
 		numbers = append(numbers, int64(i)+1)
@@ -97,11 +94,7 @@ func (s *Searcher) readLives(ctx context.Context, q tool.Query, meta *store.Meta
 			numbers = numbers[:0]
 		}
 	}
-	if err := s.readSomeLives(ctx, q, meta, l, numbers); err != nil {
-		return err
-	}
-	l.through = len(meta.Time)
-	return nil
+	return s.readSomeLives(ctx, q, meta, l, numbers)
 }
 
 func (s *Searcher) readSomeLives(ctx context.Context, q tool.Query, meta *store.Meta, l *lives, numbers []int64) error {
@@ -118,11 +111,6 @@ func (s *Searcher) readSomeLives(ctx context.Context, q tool.Query, meta *store.
 			known = append(known, id)
 		}
 	}
-	current, err := s.index.DocNumbers(ctx, q.Tenant, q.Owner, known)
-	if err != nil {
-		return err
-	}
-	slices.Sort(current)
 	list, err := s.texts.Passages(ctx, q.Tenant, q.Owner, known)
 	if err != nil {
 		return err
@@ -133,25 +121,24 @@ func (s *Searcher) readSomeLives(ctx context.Context, q tool.Query, meta *store.
 	}
 	for k, n := range numbers {
 		i, p := int(n)-1, byID[ids[k]]
-		delete(l.spans, i)
-		if _, ok := slices.BinarySearch(current, n); !ok || p == nil {
-			continue // forgotten, or an earlier document of a passage that came back
+		l.spans[i] = life{}
+		if p != nil { // else it is forgotten
+			l.add(i, p, meta.Dead[i])
 		}
-		l.add(i, p, meta.Dead[i])
 	}
 	return ctx.Err()
 }
 
-// add notes the life of a passage.
+// add notes the life of a passage. Documents come in ascending order, so an earlier one of the same passage was added before.
 func (l *lives) add(i int, p *memgpt.Passage, dead bool) {
 	if before, ok := l.dead[p.ID]; ok && before != i {
-		delete(l.spans, before)
+		l.spans[before] = life{}
 		delete(l.dead, p.ID)
 	}
 	if dead {
 		l.dead[p.ID] = i
 	}
-	span := life{known: nanos(tool.Learned(p)), gone: math.MaxInt64, dead: dead}
+	span := life{known: nanos(tool.Learned(p)), gone: math.MaxInt64, is: true, dead: dead}
 	for _, t := range []time.Time{p.Superseded, p.Deleted} {
 		if !t.IsZero() {
 			span.gone = min(span.gone, nanos(t))

@@ -2,6 +2,7 @@ package retrieve
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,6 +60,23 @@ func contrast(hits []tool.Hit, now time.Time, ordered bool) []tool.Contradiction
 	}
 	if ordered {
 		newerFirst(hits, at, rivals, now)
+	}
+	return inOrder(list, hits)
+}
+
+// inOrder turns those pairs around whose passages changed places.
+func inOrder(list []tool.Contradiction, hits []tool.Hit) []tool.Contradiction {
+	place := func(id string) int { return slices.IndexFunc(hits, func(h tool.Hit) bool { return h.ID == id }) }
+	for i := range list {
+		c := &list[i]
+		if place(c.First) < place(c.Second) {
+			continue
+		}
+		c.First, c.Second = c.Second, c.First
+		for j := range c.Differs {
+			d := &c.Differs[j]
+			d.Here, d.There = d.There, d.Here
+		}
 	}
 	return list
 }

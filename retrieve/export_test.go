@@ -1,6 +1,11 @@
 package retrieve
 
-import "reflect"
+import (
+	"reflect"
+	"time"
+
+	"memgpt/tool"
+)
 
 // PackVector encodes a vector for a store.
 func PackVector(v []float32) []byte { return packVector(v) }
@@ -20,3 +25,6 @@ func (s *Searcher) Held() int64 { return s.shelf.total }
 
 // CutPieces cuts a text into the pieces that get a vector each.
 func CutPieces(text string) []string { return cutPieces(text) }
+
+// Contrast compares the passages of a page.
+func Contrast(hits []tool.Hit, now time.Time) []tool.Contradiction { return contrast(hits, now, true) }

@@ -15,32 +15,37 @@ import (
 	"memgpt/memtool"
 	"memgpt/retrieve"
 	"memgpt/store"
+	"memgpt/tool"
 )
 
 func (a *app) archiveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "archive", Short: "look at and tidy archival memory"}
-	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete(), a.archiveDedup(), a.archiveNames())
+	cmd.AddCommand(a.archiveList(), a.archiveSources(), a.archiveShow(), a.archiveDelete(), a.archiveDedup(), a.archiveNames(), a.archiveHistory(),
+		a.archiveUndo())
 	a.archiveFlag(cmd)
 	return cmd
 }
 
 // passageLine is one passage as archive --json prints it.
 type passageLine struct {
-	ID           string   `json:"id"`
-	Seq          int64    `json:"seq"`
-	Time         *string  `json:"time"`
-	Source       string   `json:"source,omitempty"`
-	Heading      string   `json:"heading,omitempty"`
-	Position     int64    `json:"position,omitempty"`
-	Tags         []string `json:"tags,omitempty"`
-	SupersededBy string   `json:"superseded_by,omitempty"`
-	Deleted      *string  `json:"deleted,omitempty"`
-	Text         string   `json:"text"`
+	ID       string   `json:"id"`
+	Seq      int64    `json:"seq"`
+	Time     *string  `json:"time"`
+	Source   string   `json:"source,omitempty"`
+	Heading  string   `json:"heading,omitempty"`
+	Position int64    `json:"position,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	From     []string `json:"from,omitempty"`
+	Deleted  *string  `json:"deleted,omitempty"`
+	Text     string   `json:"text"`
+
+	factTimes
 }
 
 func passageLineOf(p *memgpt.Passage, agent memgpt.Agent) passageLine {
 	l := passageLine{ID: p.ID, Seq: p.Seq, Time: timeOf(inZone(p.Time, agent)), Source: p.Source, Heading: p.Heading, Position: p.Position,
-		Tags: p.Tags, SupersededBy: p.SupersededBy, Text: p.Text}
+		Tags: p.Tags, From: p.From, Text: p.Text,
+		factTimes: factTimesOf(p.About, p.Ended, tool.Learned(p), p.Superseded, p.SupersededBy, agent)}
 	if !p.Deleted.IsZero() {
 		l.Deleted = timeOf(inZone(p.Deleted, agent))
 	}
@@ -92,15 +97,25 @@ func (a *app) withAgent(ctx context.Context, do func(memgpt.Agent) error) error 
 
 func (a *app) archiveList() *cobra.Command {
 	var asJSON, dead bool
-	var source string
+	var source, asOf string
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "list the passages in the order in which they were stored", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withOwner(cmd.Context(), func(agent memgpt.Agent) error {
-				q := store.PassageRange{Tenant: agent.Tenant, Owner: agent.ID, Source: source, Dead: dead, Limit: limit}
+				then, err := asOfTime(asOf, agent)
+				if err != nil {
+					return err
+				}
+				q := store.PassageRange{Tenant: agent.Tenant, Owner: agent.ID, Source: source, Dead: dead || !then.IsZero(), Limit: limit}
+				if !then.IsZero() {
+					q.Limit = 0
+				}
 				n := 0
-				err := a.eachPassage(cmd.Context(), q, func(p *memgpt.Passage) error {
+				err = a.eachPassage(cmd.Context(), q, func(p *memgpt.Passage) error {
+					if !then.IsZero() && (!tool.Known(p, then) || limit > 0 && n == limit) {
+						return nil
+					}
 					n++
 					return a.printPassage(p, agent, asJSON, short(p.Text))
 				})
@@ -114,6 +129,7 @@ func (a *app) archiveList() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one passage a line as an object")
 	cmd.Flags().BoolVar(&dead, "all", false, "also what was replaced or deleted")
 	cmd.Flags().StringVar(&source, "source", "", "only what came from this document")
+	cmd.Flags().StringVar(&asOf, "as-of", "", asOfHelp)
 	cmd.Flags().IntVar(&limit, "limit", 0, "list as many at most; 0 is all")
 	return cmd
 }
@@ -139,6 +155,10 @@ func (a *app) printPassage(p *memgpt.Passage, agent memgpt.Agent, asJSON bool, t
 		state = "  (deleted)"
 	case p.SupersededBy != "":
 		state = "  (replaced by " + p.SupersededBy + ")"
+	}
+	from += line.text()
+	if len(p.From) > 0 {
+		from += "  from " + strings.Join(p.From, ", ")
 	}
 	_, err := fmt.Fprintf(a.out, "%s  %s%s%s\n     %s\n", p.ID, at, from, state, strings.ReplaceAll(text, "\n", "\n     "))
 	return err
@@ -171,7 +191,10 @@ func (a *app) archiveShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printPassage(&p, agent, asJSON, p.Text)
+				if err := a.printPassage(&p, agent, asJSON, p.Text); err != nil || asJSON {
+					return err
+				}
+				return a.printChain(cmd.Context(), agent, &p)
 			})
 		},
 	}

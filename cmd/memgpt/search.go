@@ -22,6 +22,8 @@ type hitLine struct {
 	Text    string         `json:"text"`
 	Score   float64        `json:"score"`
 
+	factTimes
+
 	Parts  map[string]float64 `json:"parts,omitempty"`  // with --explain
 	Before []string           `json:"before,omitempty"` // with --context
 	After  []string           `json:"after,omitempty"`
@@ -30,6 +32,7 @@ type hitLine struct {
 func (a *app) searchCommand() *cobra.Command {
 	var asJSON, explain bool
 	var limit, page, around int
+	var asOf string
 	cmd := &cobra.Command{
 		Use: "search QUERY", Short: "search everything that was said and stored, best first", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,8 +51,12 @@ func (a *app) searchCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			then, err := asOfTime(asOf, agent)
+			if err != nil {
+				return err
+			}
 			hits, err := a.search.Search(cmd.Context(), tool.Query{Owner: agent.ID, Archives: archives, Text: strings.Join(args, " "), Page: page,
-				Size: limit, Zone: agent.Location(), Context: around, Explain: explain})
+				Size: limit, Zone: agent.Location(), Context: around, Explain: explain, AsOf: then})
 			if err != nil {
 				return err
 			}
@@ -63,6 +70,7 @@ func (a *app) searchCommand() *cobra.Command {
 	cmd.Flags().IntVar(&limit, "limit", 10, "hits a page")
 	cmd.Flags().IntVar(&page, "page", 0, "page, from 0")
 	cmd.Flags().IntVar(&around, "context", 0, "turns to show before and after each message")
+	cmd.Flags().StringVar(&asOf, "as-of", "", asOfHelp)
 	cmd.Flags().BoolVar(&explain, "explain", false, "show what each score is made of")
 	return cmd
 }
@@ -70,7 +78,8 @@ func (a *app) searchCommand() *cobra.Command {
 func (a *app) printHits(agent memgpt.Agent, hits tool.Hits, asJSON bool) error {
 	for i, h := range hits.List {
 		line := hitLine{Rank: hits.Page*hits.Size + i + 1, ID: h.ID, Kind: h.Kind, Time: timeOf(inZone(h.Time, agent)), Role: h.Role,
-			Name: h.Author, Archive: h.Archive, Text: h.Text, Score: h.Score, Before: spokenLines(h.Before), After: spokenLines(h.After)}
+			Name: h.Author, Archive: h.Archive, Text: h.Text, Score: h.Score, Before: spokenLines(h.Before), After: spokenLines(h.After),
+			factTimes: factTimesOf(h.About, h.Ended, h.Learned, h.Superseded, h.SupersededBy, agent)}
 		for _, p := range h.Parts {
 			if line.Parts == nil {
 				line.Parts = map[string]float64{}
@@ -106,7 +115,7 @@ func (a *app) printHit(l hitLine, parts []tool.Part) error {
 	for _, s := range l.Before {
 		fmt.Fprintf(&b, "       | %s\n", s)
 	}
-	fmt.Fprintf(&b, "%3d. %s  %s %s  %s\n", l.Rank, at, l.Kind, who, strings.ReplaceAll(short(l.Text), "\n", "\n     "))
+	fmt.Fprintf(&b, "%3d. %s  %s %s  %s%s\n", l.Rank, at, l.Kind, who, l.text(), strings.ReplaceAll(short(l.Text), "\n", "\n     "))
 	for _, s := range l.After {
 		fmt.Fprintf(&b, "       | %s\n", s)
 	}
@@ -143,6 +152,9 @@ func (a *app) tellHits(hits tool.Hits) {
 	case len(hits.List) == 0:
 		a.say("page %d is beyond the last: %d results, pages 0 to %d", hits.Page, hits.Total, hits.Pages()-1)
 	default:
+		for _, c := range hits.Contradictions {
+			a.say("%s and %s contradict each other%s", c.First, c.Second, newerNote(c.Newer))
+		}
 		a.say("%d of %d results, page %d of %d", len(hits.List), hits.Total, hits.Page, hits.Pages())
 	}
 	switch {

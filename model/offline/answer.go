@@ -156,7 +156,7 @@ func (m *Model) look(t *turn, terms []term, want fact) (act, bool) {
 	if t.count() >= maxSearches || t.late() {
 		return act{}, false
 	}
-	all := t.queries(terms, hits)
+	all := unique(append([]string{asked(t.question)}, t.queries(terms, hits)...))
 	if m.slips("query", m.cfg.BadQuery, t) {
 		all = []string{worst(terms)}
 	}
@@ -173,6 +173,14 @@ func (m *Model) look(t *turn, terms []term, want fact) (act, bool) {
 		}
 	}
 	return act{}, false
+}
+
+// longQuery bounds in bytes what of a message is searched for as it stands.
+const longQuery = 400
+
+// asked is a message as a query: in its own words, by which a search by meaning finds most.
+func asked(message string) string {
+	return memgpt.CutText(strings.Join(strings.Fields(message), " "), longQuery)
 }
 
 func worst(terms []term) string {

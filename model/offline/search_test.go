@@ -79,7 +79,7 @@ func TestPagesOnToTheAnswer(t *testing.T) {
 
 func TestOtherWordsAfterAMiss(t *testing.T) {
 	s := newSim(t)
-	s.told("Ada", "Our physician is Dr. Moreau.")
+	s.told("Ada", "Our physician: Dr. Moreau.")
 	wants(t, s.user("Who is Ada's doctor?"), "Moreau")
 	if len(s.asked) < 3 || !strings.Contains(strings.Join(s.asked, "|"), "physician") {
 		t.Errorf("queries %q", s.asked)
