@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/kernel"
 	"memgpt/model/script"
 	"memgpt/store"
 )
@@ -292,9 +293,9 @@ func TestTidyingMergesAndReplaces(t *testing.T) {
 // TestTidyingCanBeUndone: blocks and passages are as before, by new versions; what was changed since stays and is named; the
 // reasons are there to be read.
 func TestTidyingCanBeUndone(t *testing.T) {
-	var old string
-	insert := script.Call("archival_memory_insert", "content", "Ines rents the boathouse at Lake Vidra.")
-	talker := script.Of(script.Calls(insert, script.Say("a")))
+	var old, ended string
+	insert := func(text string) script.Reply { return script.Call("archival_memory_insert", "content", text) }
+	talker := script.Of(script.Calls(insert("Ines rents the boathouse at Lake Vidra."), insert("The red canoe belongs to Tom."), script.Say("a")))
 	tidier := script.New(script.Config{Func: func(n int, req *memgpt.Request) script.Reply {
 		if n > 0 {
 			return script.Call("yield")
@@ -304,14 +305,15 @@ func TestTidyingCanBeUndone(t *testing.T) {
 			script.Call("core_memory_append", "label", "human", "content", "Boathouse.", "reason", "she rents it"),
 			script.Call("core_memory_append", "label", "persona", "content", "Tidy.", "reason", "a test"),
 			script.Call("archival_memory_update", "id", old, "content", "Ines rented the boathouse until May.", "reason", "she moved out"),
-			script.Call("archival_memory_insert", "content", "Lake Vidra is cold.", "reason", "a detail"))
+			script.Call("archival_memory_insert", "content", "Lake Vidra is cold.", "about", "2026-04", "reason", "a detail"),
+			script.Call("archival_memory_update", "id", ended, "content", "", "ended", "2026-03", "reason", "it was sold"))
 	}})
 	e := newTidyEnv(t, talker, tidier, options{})
 	e.set("human", "Her name is Ines.", memgpt.Cause{})
 	e.say("one")
 	list, err := e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
 	must(t, err)
-	old = list[0].ID
+	old, ended = list[0].ID, list[1].ID
 	turn := e.tidyOnce()
 	e.set("persona", "I am a test that was changed since.", memgpt.Cause{})
 	agent, err := e.base.Agent(t.Context(), "", e.agent.ID)
@@ -327,10 +329,10 @@ func TestTidyingCanBeUndone(t *testing.T) {
 	must(t, err)
 	list, err = e.base.PassagesOf(t.Context(), store.PassageRange{Owner: e.agent.ID})
 	must(t, err)
-	if len(list) != 1 || list[0].ID != old || e.block("human") != "Her name is Ines." || e.block("persona") != "I am a test that was changed since." {
+	if len(list) != 2 || list[0].ID != old || e.block("human") != "Her name is Ines." || e.block("persona") != "I am a test that was changed since." {
 		t.Errorf("after undoing: %+v, %q, %q", list, e.block("human"), e.block("persona"))
 	}
-	if len(done.Done) != 3 || len(done.Left) != 1 || !strings.Contains(done.Left[0], "persona") {
+	if len(done.Done) != 3 || len(done.Left) != 2 || !strings.Contains(done.Left[0], "persona") || !strings.Contains(done.Left[1], ended) {
 		t.Errorf("undone: %q, left: %q", done.Done, done.Left)
 	}
 	again, err := e.kernel.UndoTidy(t.Context(), &agent, turn.ID)
@@ -343,5 +345,22 @@ func TestTidyingCanBeUndone(t *testing.T) {
 	}
 	if _, _, err := e.kernel.RestoreBlock(t.Context(), &agent, "human", 99); memgpt.CodeOf(err) != memgpt.CodeNotFound {
 		t.Errorf("version 99: %v", err)
+	}
+}
+
+// TestForgettingReachesTidying: what tidying was given is forgotten with its message.
+func TestForgettingReachesTidying(t *testing.T) {
+	tidier := script.Of(script.Call("archival_memory_search", "query", "zanzibar"), script.Call("yield"))
+	e := newTidyEnv(t, script.Of(script.Say("noted"), script.Say("fine")), tidier, options{})
+	e.say("The password of the zanzibar vault is marzipan-elephant.")
+	id := e.log()[0].ID
+	e.say("Nothing else.")
+	e.tidyOnce()
+	if found := e.fileBytes("marzipan-elephant"); len(found) == 0 {
+		t.Fatal("it is not there before")
+	}
+	e.forget(kernel.Forgetting{Messages: []string{id}})
+	if found := e.fileBytes("marzipan-elephant"); len(found) > 0 {
+		t.Errorf("%v", found)
 	}
 }

@@ -23,21 +23,15 @@ type Reasons map[string]string
 // Reasons reads the reasons of all changes that tidying made to an agent's memory.
 func (k *Kernel) Reasons(ctx context.Context, a *memgpt.Agent) (Reasons, error) {
 	reasons := Reasons{}
-	for after := int64(0); ; {
-		list, err := k.cfg.Store.Entries(ctx, store.EntryRange{Tenant: a.Tenant, Thread: store.TidyThreadID(a.ID), After: after, Limit: forgetPage})
-		if err != nil || len(list) == 0 {
-			return reasons, err
-		}
-		for i := range list {
-			for _, c := range list[i].Message.Calls() {
-				var args struct{ Reason string }
-				if json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Reason != "" {
-					reasons[list[i].Turn+" "+c.ID] = args.Reason
-				}
+	err := k.eachTidyEntry(ctx, a, func(e *memgpt.Entry) {
+		for _, c := range e.Message.Calls() {
+			var args struct{ Reason string }
+			if json.Unmarshal([]byte(c.Arguments), &args) == nil && args.Reason != "" {
+				reasons[e.Turn+" "+c.ID] = args.Reason
 			}
 		}
-		after = list[len(list)-1].Seq
-	}
+	})
+	return reasons, err
 }
 
 // Of returns why a change was made; "" where nothing says so.
@@ -197,12 +191,48 @@ func (k *Kernel) undoPassages(ctx context.Context, a *memgpt.Agent, turn string,
 	if err != nil {
 		return err
 	}
+	if err := k.keptEnds(ctx, a, turn, done); err != nil {
+		return err
+	}
 	for _, id := range slices.Backward(ids) {
 		if err := k.undoPassage(ctx, a, id, done); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keptEnds names the passages that a turn only marked as ended, which can't be told from what they were before.
+func (k *Kernel) keptEnds(ctx context.Context, a *memgpt.Agent, turn string, done *Undone) error {
+	marks := map[string]string{} // ids of passages by those of calls
+	return k.eachTidyEntry(ctx, a, func(e *memgpt.Entry) {
+		if e.Turn != turn {
+			return
+		}
+		for _, c := range e.Message.Calls() {
+			var args struct{ ID, Content, Ended string }
+			if json.Unmarshal([]byte(c.Arguments), &args) == nil && blank(args.Content) && args.Ended != "" {
+				marks[c.ID] = args.ID
+			}
+		}
+		if res, ok := e.Message.Result(); ok && !res.Failed && marks[res.CallID] != "" {
+			done.Left = append(done.Left, fmt.Sprintf("passage %s was only marked as ended, and stays so", marks[res.CallID]))
+		}
+	})
+}
+
+// eachTidyEntry hands all messages of an agent's tidying to do.
+func (k *Kernel) eachTidyEntry(ctx context.Context, a *memgpt.Agent, do func(*memgpt.Entry)) error {
+	for after := int64(0); ; {
+		list, err := k.cfg.Store.Entries(ctx, store.EntryRange{Tenant: a.Tenant, Thread: store.TidyThreadID(a.ID), After: after, Limit: forgetPage})
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		for i := range list {
+			do(&list[i])
+		}
+		after = list[len(list)-1].Seq
+	}
 }
 
 func (k *Kernel) undoPassage(ctx context.Context, a *memgpt.Agent, id string, done *Undone) error {
