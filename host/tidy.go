@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"memgpt"
@@ -74,7 +75,7 @@ func (h *Host) tidyDue(ctx context.Context, a *memgpt.Agent, t *store.Tidied) (d
 	case fresh.turns >= most:
 		due, why = now, fmt.Sprintf("%d turns since the last", most)
 	default:
-		due, why = fresh.last.Add(idle), fmt.Sprintf("nobody wrote for %v", idle)
+		due, why = fresh.last.Add(idle), "nobody wrote for "+tidySpan(idle)
 	}
 	if t.Fails > 0 {
 		if again := t.At.Add(min(idle<<min(t.Fails, tidyBackOff), 24*time.Hour)); again.After(due) {
@@ -88,6 +89,18 @@ func (h *Host) tidyDue(ctx context.Context, a *memgpt.Agent, t *store.Tidied) (d
 		due, why = end, fmt.Sprintf("tidying had its %d turns of the day; %s", tidyDayTurns, why)
 	}
 	return due, why, nil
+}
+
+// tidySpan writes a duration without units that are 0.
+func tidySpan(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // tidyFresh is what is new for tidying.

@@ -75,9 +75,6 @@ func (r *run) openTidying(ctx context.Context) error {
 	if r.k.cfg.Tidying == nil {
 		return memgpt.Errorf(memgpt.CodeInvalid, "tidy the memory of agent %s: this kernel has no functions for it", r.st.Agent.Name)
 	}
-	if err := r.readTidied(ctx); err != nil {
-		return err
-	}
 	t := &r.tidy
 	if r.takenIn() {
 		if t.state.Turn == r.turn.ID {
@@ -134,6 +131,9 @@ func (r *run) addTidied(c *store.Commit, now time.Time) error {
 			s.TidyMark = *t.next
 		}
 		s.Turn, s.Next, s.At, s.Fails = "", nil, now, 0
+		if r.step == 0 { // no model was asked: it costs nothing of the day
+			s.Turns = max(s.Turns-1, 0)
+		}
 	default:
 		s.Turn, s.Next, s.At, s.Fails = "", nil, now, s.Fails+1
 	}

@@ -364,3 +364,26 @@ func TestForgettingReachesTidying(t *testing.T) {
 		t.Errorf("%v", found)
 	}
 }
+
+// TestTidyingWithoutItsModel: a model that can't be opened is counted as a failure, and what was said is read later.
+func TestTidyingWithoutItsModel(t *testing.T) {
+	tidier := script.Of(script.Call("yield"))
+	e := newTidyEnv(t, script.Of(script.Say("hi")), tidier, options{})
+	e.say("hello")
+	works := e.config.Tidier
+	e.reconfigure(func() {
+		e.config.Tidier = func(memgpt.Agent) (memgpt.Model, error) { return nil, memgpt.Errorf(memgpt.CodeModelAuth, "no key") }
+	})
+	for n := range 2 {
+		if turn := e.tidyOnce(); turn.State != memgpt.TurnFailed || e.mark().Fails != n+1 || e.mark().Seen != nil {
+			t.Errorf("turn %+v, %+v", turn, e.mark())
+		}
+	}
+	e.reconfigure(func() { e.config.Tidier = works })
+	if turn := e.tidyOnce(); turn.State != memgpt.TurnDone || e.mark().Fails != 0 || len(tidier.Requests()) != 1 {
+		t.Errorf("turn %+v, %+v", turn, e.mark())
+	}
+	if lines := tidyLines(t, tidyGiven(t, tidier.Requests()[0])); len(lines) != 2 || lines[0].Text != "hello" {
+		t.Errorf("%+v", lines)
+	}
+}

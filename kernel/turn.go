@@ -95,6 +95,11 @@ func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 	}
 	r.emit(memgpt.TurnStarted{Turn: r.turn})
 	r.begin()
+	if r.tidies() { // first, so that what fails is counted
+		if err := r.readTidied(ctx); err != nil {
+			return r, err
+		}
+	}
 	if err := r.configure(); err != nil {
 		return r, err
 	}

@@ -69,6 +69,9 @@ func (a *app) tidy(ctx context.Context, now bool) error {
 			}
 			return nil
 		}
+		if err := a.sayUsersFirst(ctx, agent); err != nil {
+			return err
+		}
 		record, err := turn.Wait(ctx)
 		if err != nil {
 			return fmt.Errorf("the memory work is not finished and goes on later: %w", err)
@@ -77,6 +80,18 @@ func (a *app) tidy(ctx context.Context, now bool) error {
 			return err
 		}
 	}
+}
+
+// sayUsersFirst says that tidying waits where the agent has a turn that goes first.
+func (a *app) sayUsersFirst(ctx context.Context, agent memgpt.Agent) error {
+	events, err := a.store.Events(ctx, store.EventRange{Tenant: agent.Tenant, Agent: agent.ID, Until: time.Now()})
+	for i := range events {
+		if e := &events[i]; e.Type == memgpt.EventUser || e.Type != memgpt.EventTidy && e.Begun {
+			a.say("agent %s has a message that goes first; if no process runs it, memgpt run or daemon does", agent.Name)
+			break
+		}
+	}
+	return err
 }
 
 // sayTidier says which model tidies.
