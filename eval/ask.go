@@ -9,12 +9,13 @@ import (
 	"memgpt/store"
 )
 
-// answer puts one question to whatever the mode says, and has the answer measured. k is for the baseline of one search.
-func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, err error) {
+// answer puts one question to whatever the mode says, and has the answer measured. k is for the baseline of one search. What
+// was spent goes to a bill, that of the judge too.
+func (l *loader) answer(ctx context.Context, q *Question, k int, to *bill) (rec Record, err error) {
 	if l.r.cfg.Mode.baseline() {
-		rec, err = l.askPlain(ctx, q, k)
+		rec, err = l.askPlain(ctx, q, k, to)
 	} else {
-		rec, err = l.ask(ctx, q)
+		rec, err = l.ask(ctx, q, to)
 	}
 	if err != nil {
 		return rec, err
@@ -23,13 +24,13 @@ func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, er
 		rec.Variant, rec.Verdicts = q.Group, Verdicts{}
 		return rec, similar(ctx, l.r.cfg.Embedder, q, rec.Answer, &rec.Verdicts)
 	}
-	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() {
+	if l.r.suite.Sessions && l.r.cfg.Mode.Looks() && l.lived == nil {
 		if err := l.rankSessions(ctx, q, &rec); err != nil {
 			return rec, err
 		}
 	}
 	if l.r.cfg.Judge != nil {
-		rec.Verdicts.Judge, err = judge(ctx, l.r.cfg.Judge, q.Text, &rec)
+		rec.Verdicts.Judge, err = l.r.judge(ctx, q.Text, &rec, to)
 		rec.Lost = rec.lost()
 	}
 	return rec, err
@@ -37,11 +38,11 @@ func (l *loader) answer(ctx context.Context, q *Question, k int) (rec Record, er
 
 // ask puts one question to the agent in a conversation of its own. What comes of it is kept beside the store and thrown
 // away, so that no question can find another one's words.
-func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
+func (l *loader) ask(ctx context.Context, q *Question, to *bill) (Record, error) {
 	start := l.r.now()
 	clock := &clock{at: l.askedAt(q)}
-	watch := newWatch(q)
-	watch.count = l.r.counter
+	watch := newWatch(l.asHeard(q))
+	watch.count, watch.live, watch.bill = l.r.counter, l.lived != nil, to
 	side := newOverlay(l.store, l.agent.ID)
 	if err := watch.lookUp(ctx, side, l.agent.ID); err != nil {
 		return Record{}, err
@@ -50,13 +51,16 @@ func (l *loader) ask(ctx context.Context, q *Question) (Record, error) {
 		return Record{}, err
 	}
 	rec := l.record(q, watch)
+	for i := range rec.Evidence {
+		rec.Evidence[i].ID = q.Gold[i].ID
+	}
 	rec.Seconds = l.r.since(start)
 	return rec, nil
 }
 
 // turn runs one turn of a conversation on a memory that is kept aside.
 func (l *loader) turn(ctx context.Context, side *overlay, thread string, q *Question, watch *watch, clock *clock, id func(string) string) error {
-	k, err := l.kernel(side, &watched{Model: l.r.cfg.Model, watch: watch}, clock.now, id)
+	k, err := l.kernel(side, &watched{Model: turnModel(l.r.cfg.Model), run: l.r, watch: watch, clock: clock}, clock.now, id)
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (r *runner) since(start time.Time) float64 {
 
 // ended takes in how the turn ended.
 func (w *watch) ended(turn *memgpt.Turn) {
-	w.steps, w.stop, w.cached = turn.Steps, turn.Stop, turn.Usage.Cached
+	w.steps, w.stop = turn.Steps, turn.Stop
 	for step, n := range w.context {
 		w.input += n * (1 + w.again[step]) // the request of a reply that was thrown away is about as long as the next one
 	}
@@ -119,9 +123,9 @@ func (w *watch) ended(turn *memgpt.Turn) {
 // record writes down what the watch saw, and what the measures say of the answer.
 func (l *loader) record(q *Question, w *watch) Record {
 	r := &l.r.cfg
-	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed,
+	rec := Record{Version: RecordVersion, Suite: l.r.suite.Name, Mode: r.Mode, Model: r.Model.Capabilities().Name, Window: r.Window, Seed: r.Seed, Policy: r.policyNote(), Pressure: w.pressure,
 		Case: l.c.Name, Question: q.ID, Group: q.Group, QuestionHash: HashQuestion(q.Text), Expected: q.Answer, Abstain: q.Abstain, WrongGold: r.WrongGold.has(l.c.Name, q.ID),
-		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Faults: q.Faults, Input: w.input, Output: w.output, Cached: w.cached, Prefix: w.prefix,
+		Answer: strings.Join(w.said, "\n"), Spoke: len(w.said) > 0, Faults: q.Faults, Input: w.input, Output: w.output, Cached: w.bill.cached, Prefix: w.prefix, Cost: w.bill.cost(),
 		Searches: w.searches, Steps: w.steps, Prefetch: w.lookup, Stop: w.stop, Failure: w.failure, Evidence: []Piece{}}
 	rec.Verdicts = verdicts(&rec, l.r.suite.Scored, w.allShown())
 	for i, g := range w.gold {

@@ -197,6 +197,6 @@ func testRunner(t *testing.T, m memgpt.Model) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &runner{cfg: Config{Model: m, Window: DefaultWindow}, suite: &Suite{Name: "test"}, counter: counter,
+	return &runner{cfg: Config{Model: m, Window: DefaultWindow, Purse: NewPurse(0, 0)}, suite: &Suite{Name: "test"}, counter: counter,
 		analyzer: new(retrieve.Analyzer), tools: map[memtool.Form][]tool.Tool{}}
 }

@@ -21,6 +21,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,11 @@ type Config struct {
 	Mode Mode
 	// Budget bounds in tokens what the system hands over in ModePrefetch and ModeBoth; 0 is the kernel's default.
 	Budget int
+	// Policy is how agents manage their memory; the zero value is their defaults.
+	Policy Policy
+	// Live has the material of a suite of conversations held as one, and the questions asked in it: see live.go. Else it is
+	// imported, and each question asked in a fresh conversation.
+	Live bool
 	// Ks is how many hits ModeRAG takes; with several it answers each question with each. nil is DefaultK.
 	Ks []int
 	// SummaryWords bounds the summary of ModeSummary; 0 is SummaryWords in the paper's suite, else what a quarter of the
@@ -73,6 +79,8 @@ type Config struct {
 	Seed uint64
 	// Clock times the questions; nil times none.
 	Clock func() time.Time
+	// Purse bounds what the run spends, and tells it; nil is one without bounds.
+	Purse *Purse
 	// Progress is told how many questions were asked, one call at a time; nil is nobody.
 	Progress func(done, total int)
 }
@@ -90,6 +98,8 @@ type runner struct {
 	done  int
 	total int
 	folds int // tokens of summaries that were made for the baseline
+	live  LiveReport
+	bill  bill
 }
 
 // spent adds to the tokens of summaries.
@@ -99,8 +109,9 @@ func (r *runner) spent(tokens int) {
 	r.folds += tokens
 }
 
-// Run asks the questions of a suite and reports. It fails where a store does, where the context ends, and where the model
-// failed in every question.
+// Run asks the questions of a suite and reports. It fails where a store does, where the context ends, where the purse holds no
+// more (CodeBudget) or can't be held (CodeInvalid), and where the model failed in every question. Where some questions were
+// done before, it returns their report beside the error, with Partial set.
 func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	if cfg.Open == nil || cfg.Model == nil {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: it needs a store and a model", s.Name)
@@ -113,6 +124,10 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 			" a mode of an agent (%s) and an embedder", s.Name, ModeMemGPT)
 	}
 	cases := s.pick(cfg.Limit)
+	if cfg.Live && slices.ContainsFunc(cases, func(c Case) bool { return len(c.Lines) == 0 }) {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: it has no conversations that could be held live; leave live out, or take a suite of"+
+			" conversations (%s)", s.Name, SuiteLocomo)
+	}
 	r, err := newRunner(cfg, s)
 	if err != nil {
 		return nil, err
@@ -121,11 +136,17 @@ func Run(ctx context.Context, cfg Config, s *Suite) (*Report, error) {
 	if r.total == 0 {
 		return nil, memgpt.Errorf(memgpt.CodeInvalid, "run suite %s: none of its %d questions names evidence", s.Name, s.Skipped())
 	}
-	outcomes, err := r.all(ctx, cases)
-	if err != nil {
-		return nil, fmt.Errorf("run suite %s: %w", s.Name, err)
+	records, err := r.all(ctx, cases)
+	if err == nil {
+		return r.report(records)
 	}
-	return r.report(outcomes)
+	err = fmt.Errorf("run suite %s: %w", s.Name, err)
+	rep, unfit := r.report(records)
+	if unfit != nil {
+		return nil, err // nothing is done of which anything could be said
+	}
+	rep.Partial, rep.Done, rep.Planned = true, len(records), r.total
+	return rep, err
 }
 
 // newRunner returns what the questions of a run share. The configuration is settled.
@@ -138,35 +159,54 @@ func newRunner(cfg Config, s *Suite) (*runner, error) {
 		tools: map[memtool.Form][]tool.Tool{}}, nil
 }
 
-// all runs the cases, several at once, and returns their outcomes in order.
-func (r *runner) all(ctx context.Context, cases []Case) ([]Record, error) {
-	results := make([][]Record, len(cases))
-	err := each(ctx, make(chan struct{}, r.cfg.Parallel), len(cases), func(ctx context.Context, i int) (err error) {
-		results[i], err = r.runCase(ctx, &cases[i])
+// all runs the cases, several at once, and returns the records of the questions that are done, in order, also beside an error.
+func (r *runner) all(ctx context.Context, cases []Case) (done []Record, err error) {
+	results := make([][]*Record, len(cases))
+	err = each(ctx, make(chan struct{}, r.cfg.Parallel), len(cases), func(ctx context.Context, i int) (err error) {
+		if r.cfg.Purse.stopped() == nil {
+			results[i], err = r.runCase(ctx, &cases[i])
+		}
 		return err
 	})
-	var out []Record
 	for _, list := range results {
-		out = append(out, list...)
+		for _, rec := range list {
+			if rec != nil {
+				done = append(done, *rec)
+			}
+		}
 	}
-	return out, err
+	if err == nil {
+		err = r.cfg.Purse.stopped()
+	}
+	return done, err
 }
 
-// runCase loads the material of a case and asks its questions.
-func (r *runner) runCase(ctx context.Context, c *Case) (out []Record, err error) {
+// runCase loads the material of a case and asks its questions. Records of questions that are not done are nil.
+func (r *runner) runCase(ctx context.Context, c *Case) (out []*Record, err error) {
 	l, dispose, err := r.loaded(ctx, c)
-	if err != nil {
+	ks := r.cfg.Ks
+	switch {
+	case err != nil && r.cfg.Live && r.cfg.Purse.stopped() != nil: // in the midst of a live conversation
+		return make([]*Record, len(c.Questions)*len(ks)), nil
+	case err != nil:
 		return nil, err
 	}
 	defer dispose(&err)
-	ks := r.cfg.Ks
-	out = make([]Record, len(c.Questions)*len(ks))
-	err = each(ctx, r.slots, len(out), func(ctx context.Context, i int) (err error) {
-		q := &c.Questions[i/len(ks)]
-		if out[i], err = l.answer(ctx, q, ks[i%len(ks)]); err != nil {
+	out = make([]*Record, len(c.Questions)*len(ks))
+	err = each(ctx, r.slots, len(out), func(ctx context.Context, i int) error {
+		if r.cfg.Purse.stopped() != nil {
+			return nil // what is under way is waited for, since it is paid
+		}
+		q, b := &c.Questions[i/len(ks)], new(bill)
+		rec, err := l.answer(ctx, q, ks[i%len(ks)], b)
+		if b.refused != nil {
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("ask question %s of %s: %w", q.ID, c.Name, err)
 		}
-		r.progress()
+		out[i] = &rec
+		r.progress(b.live)
 		return nil
 	})
 	return out, err
@@ -204,7 +244,8 @@ func (r *runner) slot(ctx context.Context, f func() error) error {
 	return f()
 }
 
-func (r *runner) progress() {
+func (r *runner) progress(live bool) {
+	r.cfg.Purse.done(live)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++

@@ -14,7 +14,9 @@ import (
 // watched is a model whose requests are looked at before they leave.
 type watched struct {
 	memgpt.Model
+	run   *runner
 	watch *watch
+	clock *clock // of the turn; nil in a baseline
 }
 
 // Generate implements memgpt.Model.
@@ -24,7 +26,10 @@ func (m *watched) Generate(ctx context.Context, req *memgpt.Request, stream func
 		m.watch.request(req)
 		m.watch.repeats(req)
 	}
-	reply, err := m.Model.Generate(ctx, req, stream)
+	reply, err := m.run.ask(ctx, m.Model, req, stream, m.watch.bill)
+	if err == nil && m.clock != nil {
+		m.clock.settle()
+	}
 	if err == nil && m.watch.count != nil {
 		m.watch.output += m.watch.count.Message(&reply.Message)
 	}
@@ -88,15 +93,17 @@ type watch struct {
 	before        []string       // functions and messages of the last request
 	prefix        int
 	input, output int
-	cached        int
+	bill          *bill
 	steps         int
 	stop          memgpt.StopReason
 	failure       string
 	lookup        Lookup
+	pressure      Pressure
+	live          bool // the agent held the conversation itself, so that what it said there is evidence
 }
 
 func newWatch(q *Question) *watch {
-	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}, again: map[int]int{}}
+	w := &watch{question: q.Text, answer: fold(q.Answer), context: map[int]int{}, again: map[int]int{}, bill: new(bill)}
 	for _, g := range q.Gold {
 		runes := []rune(g.Text)
 		w.gold = append(w.gold, &sighting{Evidence: g, runes: runes})
@@ -107,6 +114,7 @@ func newWatch(q *Question) *watch {
 
 // update takes in what the kernel tells.
 func (w *watch) update(u memgpt.Update) {
+	w.pressure.add(u)
 	switch u := u.(type) {
 	case memgpt.Spoke:
 		w.said = append(w.said, u.Text)
@@ -181,6 +189,8 @@ func (w *watch) request(req *memgpt.Request) {
 		switch m := &req.Messages[i]; m.Role {
 		case memgpt.RoleUser:
 			w.queued(m.Said())
+		case memgpt.RoleAssistant:
+			w.recalled(m.Said())
 		case memgpt.RoleTool:
 			if res, ok := m.Result(); ok {
 				w.quoted(res.Text)
@@ -215,6 +225,18 @@ func (w *watch) queued(text string) {
 			if g.Text == e.Message {
 				g.add(0, e.Message)
 			}
+		}
+	}
+}
+
+// recalled looks at what the agent said in a conversation that it held itself, but not at what it has said in this turn.
+func (w *watch) recalled(text string) {
+	if !w.live || len(w.said) > 0 {
+		return
+	}
+	for _, g := range w.gold {
+		if g.Text == text {
+			g.add(0, text)
 		}
 	}
 }

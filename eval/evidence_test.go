@@ -74,7 +74,7 @@ func TestTheQuestionIsNoEvidence(t *testing.T) {
 
 func TestRequestsForSummariesDontCount(t *testing.T) {
 	w := newWatch(&Question{Text: "Who?", Gold: []Evidence{{"m1", "Ana did."}}})
-	m := &watched{Model: seeker("x", "y"), watch: w}
+	m := &watched{Model: seeker("x", "y"), run: testRunner(t, nil), watch: w}
 	req := &memgpt.Request{Purpose: memgpt.PurposeSummary, Messages: []memgpt.Message{queued(memgpt.EventUser, "Ana did.")}}
 	for _, want := range []int{0, 1} {
 		if _, err := m.Generate(t.Context(), req, nil); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the judge's instructions
 	"encoding/json"
+	"errors"
 	"regexp"
 	"strings"
 
@@ -23,8 +24,10 @@ func JudgeVersion() string { return judgeVersion + "-" + HashQuestion(judgePromp
 // verdictWord is a verdict on a line of its own.
 var verdictWord = regexp.MustCompile(`(?m)^\W*(CORRECT|WRONG)\W*$`)
 
-// judge asks a model whether an answer is right. It returns nil where no answer is expected. An error is the context's.
-func judge(ctx context.Context, m memgpt.Model, question string, r *Record) (*Judged, error) {
+// judge asks a model whether an answer is right. It returns nil where no answer is expected. An error is the context's, the
+// purse's or the cache's.
+func (run *runner) judge(ctx context.Context, question string, r *Record, to *bill) (*Judged, error) {
+	m := run.cfg.Judge
 	if r.Abstain || strings.TrimSpace(r.Expected) == "" {
 		return nil, nil
 	}
@@ -37,12 +40,14 @@ func judge(ctx context.Context, m memgpt.Model, question string, r *Record) (*Ju
 	if err != nil {
 		return nil, err
 	}
-	reply, err := m.Generate(ctx, &memgpt.Request{Choice: memgpt.ChoiceNone, MaxTokens: 256, Messages: []memgpt.Message{
+	reply, err := run.ask(ctx, m, &memgpt.Request{Choice: memgpt.ChoiceNone, MaxTokens: 256, Messages: []memgpt.Message{
 		memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, strings.TrimSpace(judgePrompt)),
-		memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, string(asked))}}, nil)
+		memgpt.TextMessage(memgpt.RoleUser, memgpt.OriginUser, string(asked))}}, nil, to)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case to.refused != nil, errors.Is(err, errNotKept):
+		return nil, err
 	case err != nil:
 		j.Failure = err.Error()
 		return j, nil

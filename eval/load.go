@@ -27,6 +27,7 @@ type loader struct {
 	agent memgpt.Agent
 	main  string // ID of the conversation into which lines are imported
 	asked memgpt.Thread
+	lived map[string]string // IDs of the messages that lines became in a live conversation; nil where they were imported
 
 	folding sync.Mutex // guards what follows
 	folded  *string    // the recursive summary of ModeSummary; nil until it is made
@@ -50,7 +51,11 @@ func (l *loader) load(ctx context.Context) error {
 	if err := l.storePassages(ctx, clock); err != nil {
 		return err
 	}
-	if len(l.c.Lines) > 0 {
+	if l.r.cfg.Live {
+		if err := l.playLive(ctx, id); err != nil {
+			return err
+		}
+	} else if len(l.c.Lines) > 0 {
 		if err := l.importLines(ctx, clock, id, main); err != nil {
 			return err
 		}
@@ -59,6 +64,9 @@ func (l *loader) load(ctx context.Context) error {
 		if err := l.r.cfg.Index(ctx, l.store); err != nil {
 			return fmt.Errorf("make the vectors of %s: %w", l.c.Name, err)
 		}
+	}
+	if l.r.cfg.Live {
+		return nil
 	}
 	return l.openThread(ctx, clock, id)
 }
@@ -82,12 +90,25 @@ func (c *clock) now() time.Time {
 	return c.at
 }
 
+// settle goes on to the next tenth of a second. How often the clock is read while a model is asked depends on whether it was
+// asked once or again, or its answer was kept; what comes after must not.
+func (c *clock) settle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const step = 100 * time.Millisecond
+	c.at = c.at.Add(step - 1).Truncate(step)
+}
+
 func (l *loader) makeAgent(ctx context.Context, clock *clock, id func(string) string) (memgpt.Thread, error) {
-	now := clock.now()
-	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: l.c.Persona, Limit: blockLimit, Description: "Who you are and what you do."}
+	now, who := clock.now(), l.c.Persona
+	if l.r.cfg.Live && who == talkPersona {
+		who = livePersona
+	}
+	persona := memgpt.Block{ID: id("block"), Label: "persona", Value: who, Limit: blockLimit, Description: "Who you are and what you do."}
 	human := memgpt.Block{ID: id("block"), Label: "human", Value: l.c.Human, Limit: blockLimit, Description: "Key facts about the person you talk with."}
 	l.agent = memgpt.Agent{ID: id("agent"), Name: "eval", Window: l.r.cfg.agentWindow(), Blocks: []string{persona.ID, human.ID}, Created: now,
 		Prefetch: l.r.cfg.prefetch()}
+	l.r.cfg.Policy.apply(&l.agent)
 	main := memgpt.Thread{ID: id("conv"), Agent: l.agent.ID, Name: mainThread, Next: 1, Created: now}
 	_, err := l.store.Commit(ctx, &store.Commit{Now: now, Agents: []memgpt.Agent{l.agent}, Blocks: []memgpt.Block{persona, human},
 		Threads: []memgpt.Thread{main}})
@@ -164,8 +185,8 @@ func (l *loader) kernel(s store.Store, m memgpt.Model, now func() time.Time, id 
 	if err != nil {
 		return nil, err
 	}
-	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: l.r.counter, Now: now, NewID: id,
-		Window: l.r.cfg.agentWindow(), Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
+	cfg := kernel.Config{Store: s, Search: search, Analyzer: l.r.analyzer, Counter: ownCounter{l.r.counter, new(token.Counter)}, Now: now, NewID: id,
+		Window: l.r.cfg.agentWindow(), NoSummary: l.r.cfg.Policy.Summary == SummaryOff, Model: func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, System: l.r.functions}
 	if m.Capabilities().StandIn {
 		cfg.Counter = plainCounter{l.r.counter}
 	}
@@ -184,8 +205,25 @@ func (l *loader) searcher(s store.Store, now func() time.Time, off ...string) (*
 	return retrieve.New(wired)
 }
 
-// plainCounter learns nothing from reports: a stand-in's are estimates, and what one question teaches must not depend on
-// which others are asked beside it.
+// ownCounter counts as all do, and learns from the reports of one kernel alone: what one question teaches must not depend on
+// which others are asked beside it, or no run could be repeated.
+type ownCounter struct {
+	*token.Counter
+	learned *token.Counter
+}
+
+// Factor implements kernel.Counter.
+func (c ownCounter) Factor(model string) float64 { return c.learned.Factor(model) }
+
+// Observe implements kernel.Counter.
+func (c ownCounter) Observe(model string, counted, reported int) {
+	c.learned.Observe(model, counted, reported)
+}
+
+// Calibrate implements kernel.Counter.
+func (c ownCounter) Calibrate(model string, factor float64) { c.learned.Calibrate(model, factor) }
+
+// plainCounter learns nothing from reports: a stand-in's are estimates.
 type plainCounter struct{ *token.Counter }
 
 // Observe does nothing.

@@ -71,6 +71,9 @@ func (c *Config) settle() error {
 	if c.Mode == "" {
 		c.Mode = ModeMemGPT
 	}
+	if c.Purse == nil {
+		c.Purse = NewPurse(0, 0)
+	}
 	if len(c.Ks) == 0 {
 		c.Ks = []int{DefaultK}
 	}
@@ -82,8 +85,10 @@ func (c *Config) settle() error {
 	if c.Judge != nil && c.Judge.Capabilities().StandIn {
 		return memgpt.Errorf(memgpt.CodeInvalid, "%s is a stand-in and understands nothing: it can't judge answers; name a language model", c.Judge.Capabilities().Name)
 	}
-	_, err := ParseMode(string(c.Mode))
-	return err
+	if _, err := ParseMode(string(c.Mode)); err != nil {
+		return err
+	}
+	return c.settlePolicy()
 }
 
 // headline is the number of hits whose figures a report begins with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the instructions
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,10 +77,10 @@ func byID(list []plainText, ids []string) (some []plainText) {
 }
 
 // askPlain puts one question to a baseline. k bounds what ModeRAG takes of its search.
-func (l *loader) askPlain(ctx context.Context, q *Question, k int) (Record, error) {
+func (l *loader) askPlain(ctx context.Context, q *Question, k int, to *bill) (Record, error) {
 	start := l.r.now()
 	watch := newWatch(q)
-	watch.count = l.r.counter
+	watch.count, watch.bill = l.r.counter, to
 	if err := watch.lookUp(ctx, l.store, l.agent.ID); err != nil {
 		return Record{}, err
 	}
@@ -104,16 +105,18 @@ func (l *loader) askPlain(ctx context.Context, q *Question, k int) (Record, erro
 // answerPlain asks the model. Its failure is the question's, the context's end is the run's.
 func (w *watch) answerPlain(ctx context.Context, r *runner, req *memgpt.Request) error {
 	w.input = r.requestSize(req)
-	m := &watched{Model: r.cfg.Model, watch: w}
+	m := &watched{Model: r.cfg.Model, run: r, watch: w}
 	reply, err := m.Generate(ctx, req, nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case errors.Is(err, errNotKept):
+		return err
 	case err != nil:
 		w.failure = err.Error()
 		return nil
 	}
-	w.steps, w.cached = 1, reply.Usage.Cached
+	w.steps = 1
 	if text := strings.TrimSpace(memgpt.CleanText(reply.Message.Said())); text != "" {
 		w.said = append(w.said, text)
 	}
@@ -124,7 +127,7 @@ func (w *watch) answerPlain(ctx context.Context, r *runner, req *memgpt.Request)
 func (l *loader) plainRequest(ctx context.Context, q *Question, k int, w *watch) (*memgpt.Request, error) {
 	mode := l.r.cfg.Mode
 	if mode == ModeSummary {
-		text, err := l.summary(ctx)
+		text, err := l.summary(ctx, w.bill)
 		if err != nil {
 			return nil, err
 		}
@@ -347,8 +350,9 @@ const SummaryWords = 100
 var summaryPrompt string
 
 // summary folds the case's material into one recursive summary, once for all its questions: each part of it that fits a
-// request replaces the summary by a new one.
-func (l *loader) summary(ctx context.Context) (string, error) {
+// request replaces the summary by a new one. What it cost is no question's, but the run's; of the question's bill it only says
+// whether a call was made or refused.
+func (l *loader) summary(ctx context.Context, to *bill) (string, error) {
 	l.folding.Lock()
 	defer l.folding.Unlock()
 	if l.folded != nil {
@@ -357,11 +361,13 @@ func (l *loader) summary(ctx context.Context) (string, error) {
 	text, rest := "", l.material()
 	for len(rest) > 0 {
 		req, n := l.foldRequest(text, rest)
-		reply, err := l.r.cfg.Model.Generate(ctx, req, nil)
-		if err != nil {
+		size, own := l.r.requestSize(req), new(bill)
+		reply, err := l.r.ask(ctx, l.r.cfg.Model, req, nil, own)
+		if to.live = to.live || own.live; err != nil {
+			to.refused = own.refused
 			return "", err
 		}
-		l.r.spent(l.r.requestSize(req) + l.r.counter.Message(&reply.Message))
+		l.r.spent(size + l.r.counter.Message(&reply.Message))
 		if said := strings.TrimSpace(memgpt.CleanText(reply.Message.Said())); said != "" {
 			cut, _ := l.r.cutPlain(plainText{text: said}, l.summaryTokens())
 			text = cut.text

@@ -23,6 +23,9 @@ type Record struct {
 	Model   string `json:"model"`
 	Window  int    `json:"window"`
 	Seed    uint64 `json:"seed"`
+	// Policy says in which policies the run differed from the default ones, see Policy.String, after the word live where the
+	// material was held as a conversation; "" where in none.
+	Policy string `json:"policy,omitempty"`
 
 	Case     string `json:"case"`
 	Question string `json:"question"` // id in the data
@@ -53,7 +56,11 @@ type Record struct {
 	Searches int     `json:"searches"`         // searches in stored texts, of the model or of the mode
 	Steps    int     `json:"steps"`            // requests that were answered
 	Seconds  float64 `json:"seconds"`          // 0 where nobody timed it
+	// Cost is what the replies cost, in dollars, when they were asked for; nil where the price of one isn't known. Summaries
+	// that several questions share and the judge are not in it.
+	Cost *float64 `json:"cost,omitempty"`
 
+	Pressure Pressure          `json:"pressure,omitzero"` // what the queue manager did in the question's turn
 	Prefetch Lookup            `json:"prefetch,omitzero"` // what the system looked up
 	Stop     memgpt.StopReason `json:"stop,omitempty"`
 	Failure  string            `json:"failure,omitempty"` // why the model failed; "" when it did not

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"memgpt"
+	"memgpt/store"
 )
 
 // Report is what a run measured. Shares are in per cent, 0 to 100, rounded to two places.
@@ -21,8 +22,16 @@ type Report struct {
 	Model  string `json:"model"`
 	Window int    `json:"window"`
 	Seed   uint64 `json:"seed"`
-	Search bool   `json:"search"` // the model had the functions that bring stored texts back
-	N      int    `json:"n"`      // questions asked
+	// Policy is how the agents managed their memory; nil for baselines.
+	Policy *Policy `json:"policy,omitempty"`
+	// Pressure is what the queue manager did; nil for baselines.
+	Pressure *PressureReport `json:"pressure,omitempty"`
+	Search   bool            `json:"search"` // the model had the functions that bring stored texts back
+	N        int             `json:"n"`      // questions asked
+	// Partial says that the run was stopped: the figures are of the Done of Planned records that there were then.
+	Partial bool `json:"partial,omitempty"`
+	Done    int  `json:"n_done,omitempty"`
+	Planned int  `json:"n_planned,omitempty"`
 	// WithoutEvidence counts the questions of the data that name no evidence; they are not asked and not in N.
 	WithoutEvidence int `json:"without_evidence"`
 	// GoldMissing counts the pieces of evidence that the data names and doesn't have, in the questions of N.
@@ -66,6 +75,10 @@ type Report struct {
 	Output   float64 `json:"output"`   // tokens of all replies of a question
 	// Prefix is the share of the tokens of requests with which the request before began too, so that a cache could serve them.
 	Prefix float64 `json:"prefix"`
+	// Cost is what the replies cost in dollars when they were asked for, a question, as in [Record]; CostTotal that of the whole
+	// run with summaries and judge. They are nil where the price of a reply isn't known.
+	Cost      *float64 `json:"cost,omitempty"`
+	CostTotal *float64 `json:"cost_total,omitempty"`
 	// SummaryTokens are those of the requests and replies that made the summaries of ModeSummary, of the whole run.
 	SummaryTokens int     `json:"summary_tokens,omitempty"`
 	Seconds       float64 `json:"seconds"` // of the whole run; set by whoever timed it
@@ -95,7 +108,7 @@ func (r *runner) report(records []Record) (*Report, error) {
 	cfg := &r.cfg
 	at, main := records, records
 	rep := &Report{Suite: r.suite.Name, Mode: cfg.Mode, Model: cfg.Model.Capabilities().Name, Window: cfg.Window, Seed: cfg.Seed,
-		Search: cfg.Mode.searches(), WithoutEvidence: r.suite.Skipped(), AccuracyBy: cfg.accuracyBy(r.suite), SummaryTokens: r.folds, Records: records}
+		Search: cfg.Mode.searches(), WithoutEvidence: r.suite.Skipped(), AccuracyBy: cfg.accuracyBy(r.suite), SummaryTokens: r.folds, CostTotal: r.bill.cost(), Records: records}
 	if cfg.Mode == ModeRAG {
 		rep.K = cfg.headline()
 		byK := groups(records, func(r *Record) string { return strconv.Itoa(r.K) })
@@ -117,6 +130,7 @@ func (r *runner) report(records []Record) (*Report, error) {
 	if r.suite.Sessions {
 		rep.Recall, rep.NDCG = sessionRecall(main)
 	}
+	rep.Policy, rep.Pressure = cfg.policyReport(), r.pressureReport(main)
 	if cfg.Mode.prefetches() {
 		rep.Prefetch = reportPrefetch(cfg.Budget, main)
 	}
@@ -156,6 +170,9 @@ func (r *Report) failures(records []Record) error {
 			failure = records[i].Failure
 		}
 	}
+	if r.N == 0 {
+		return memgpt.Errorf(memgpt.CodeInvalid, "no question is done")
+	}
 	if r.Failed == r.N {
 		return memgpt.Errorf(memgpt.CodeModelRequest, "the model failed in every question, at last: %s", failure)
 	}
@@ -180,7 +197,7 @@ func (r *Report) evidence(records []Record) {
 
 // costs adds up what the questions took.
 func (r *Report) costs(records []Record) {
-	var searches, steps, tokens, output mean
+	var searches, steps, tokens, output, dollars mean
 	prefix := 0
 	for i := range records {
 		o := &records[i]
@@ -189,6 +206,13 @@ func (r *Report) costs(records []Record) {
 		tokens.add(float64(o.Input))
 		output.add(float64(o.Output))
 		prefix += o.Prefix
+		if o.Cost != nil {
+			dollars.add(*o.Cost)
+		}
+	}
+	if dollars.n == len(records) {
+		v := round(dollars.sum/float64(dollars.n), 9)
+		r.Cost = &v
 	}
 	r.Searches, r.Steps, r.Tokens, r.Output = searches.value(), steps.value(), tokens.value(), output.value()
 	if tokens.sum > 0 {
@@ -268,6 +292,10 @@ func (r *Report) WriteText(w io.Writer) error {
 		{"suite", r.Suite}, {"mode", string(r.Mode)}, {"model", r.Model}, {"window", fmt.Sprint(r.Window)},
 		{"questions", fmt.Sprintf("%d (%d more name no evidence)", r.N, r.WithoutEvidence)},
 	}
+	rows = append(rows, r.policyRows()...)
+	if r.Partial {
+		rows = append(rows, [2]string{"partial", fmt.Sprintf("the run was stopped: %d of %d are done", r.Done, r.Planned)})
+	}
 	if _, known := r.Intervals["evidence_in_context"]; known {
 		rows = append(rows, [2]string{"evidence in context", share(r.Evidence)}, [2]string{"  any of it", share(r.Any)}, [2]string{"  all of it", share(r.All)})
 	}
@@ -278,6 +306,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	rows = append(rows, [2]string{"searches a question", fmt.Sprint(r.Searches)}, [2]string{"steps a question", fmt.Sprint(r.Steps)},
 		[2]string{"tokens a question", fmt.Sprintf("%.0f", r.Tokens)}, [2]string{"seconds", fmt.Sprintf("%.1f", r.Seconds)})
+	rows = append(rows, r.costRows()...)
 	if p := r.Prefetch; p != nil {
 		rows = append(rows, [2]string{"prefetch handed over", share(p.Turns)}, [2]string{"  evidence in it", share(p.Evidence)},
 			[2]string{"  hits a question", fmt.Sprint(p.Hits)}, [2]string{"  tokens a question", fmt.Sprintf("%.0f", p.Tokens)},
@@ -289,6 +318,19 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	return t.Flush()
+}
+
+// costRows are what it cost. Nothing is said of what is free.
+func (r *Report) costRows() (rows [][2]string) {
+	for _, c := range []struct {
+		title   string
+		dollars *float64
+	}{{"cost a question", r.Cost}, {"cost in all", r.CostTotal}} {
+		if c.dollars != nil && *c.dollars > 0 {
+			rows = append(rows, [2]string{c.title, store.FormatMoney(int64(math.Round(*c.dollars * 1e9)))})
+		}
+	}
+	return rows
 }
 
 // measureRows are the measures of answers with their intervals, and where evidence was lost.

@@ -20,7 +20,7 @@ import (
 
 func TestPerfectModelIsAtTheTop(t *testing.T) {
 	rep := run(t, Config{Model: seeker("conversation_search", "so it is")}, talkSuite(t))
-	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
+	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Policy: policyPlain(), Pressure: &PressureReport{}, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
 		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
 	got := *rep
@@ -194,6 +194,26 @@ func TestResultsDoNotDependOnParallel(t *testing.T) {
 	}
 }
 
+// TestParallelAndWhatReportsTeach asks a model from whose reports the counter learns: what one question teaches is not known to
+// those beside it.
+func TestParallelAndWhatReportsTeach(t *testing.T) {
+	var first *Report
+	for _, parallel := range []int{1, 4} {
+		m := reporting{script.New(script.Config{CountOnly: true, NewID: func(int) string { return "" }, Func: func(_ int, req *memgpt.Request) script.Reply {
+			if last := req.Messages[len(req.Messages)-1]; last.Role == memgpt.RoleTool {
+				return script.Say("It is on shelf 2.")
+			}
+			return script.Call("conversation_search", "query", "marmalade", "request_heartbeat", true)
+		}})}
+		rep := run(t, Config{Model: m, Parallel: parallel}, longSuite(100, 2, 3, 40, 50, 60, 99))
+		if first == nil {
+			first = rep
+		} else if diff := cmp.Diff(first, rep); diff != "" || rep.Failed > 0 {
+			t.Errorf("%d at once: %s", parallel, diff)
+		}
+	}
+}
+
 // TestQuestionsLeaveNoTrace asks an agent that writes whatever it is asked into its memory: no question sees what an
 // earlier one wrote, and each finds what it wrote itself.
 func TestQuestionsLeaveNoTrace(t *testing.T) {
@@ -344,7 +364,7 @@ func TestReportAsJSONAndText(t *testing.T) {
 	if err != nil || len(Notes(SuiteLocomo)) == 0 || len(Notes("chess")) != 0 {
 		t.Errorf("the notes are %s, %v", notes, err)
 	}
-	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
+	want := `{"suite":"locomo","mode":"memgpt","model":"script","window":8192,"seed":3,"policy":{"alert":0.7,"flush":1,"target":0.5,"page_size":5,"summary":"on","protocol":"memgpt"},"pressure":{"alerts":0,"flushes":0,"evicted":0},"search":true,"n":4,"without_evidence":1,"gold_missing":1,` +
 		`"evidence_in_context":75,"any":75,"all":75,"answered":100,"failed":0,"contains":0,"f1":0,"rouge_l":0,"abstained":0,` +
 		`"intervals":{"abstained":[0,0],"contains":[0,0],"evidence_in_context":[25,100],"f1":[0,0],"rouge_l":[0,0]},` +
 		`"lost":{"never_stored":0,"not_found":25,"not_searched":0,"not_used":50},` +

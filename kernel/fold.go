@@ -23,7 +23,11 @@ func (r *run) flush(ctx context.Context) error {
 	if !r.st.Thread.Alerted && total <= r.win.alert { // only what the model moved out without a summary, or a fold to make up for
 		return r.flushOldest(ctx, l, 0)
 	}
-	grow := max(r.win.summaryCap()+outsideTokens-tokens(l.summary, r.factor()), 0)
+	longest := outsideTokens
+	if !r.k.cfg.NoSummary {
+		longest += r.win.summaryCap()
+	}
+	grow := max(longest-tokens(l.summary, r.factor()), 0)
 	return r.flushOldest(ctx, l, r.oldest(l, total+grow-r.win.target, r.evictable()))
 }
 
@@ -39,13 +43,11 @@ func (r *run) flushOldest(ctx context.Context, l layout, n int) error {
 	if len(aside)+len(gone) == 0 {
 		return nil
 	}
-	text, failed := r.fold(ctx, th.Summary.Text, append(aside, gone...))
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failed == "" {
-		th.Summary.Text, th.Folded = text, th.Head
-		th.Summary.Covers += len(aside) + len(gone)
+	failed := ""
+	if r.k.cfg.NoSummary {
+		th.Folded = th.Head
+	} else if failed, err = r.foldIn(ctx, append(aside, gone...)); err != nil {
+		return err
 	}
 	if err := r.restate(ctx, failed); err != nil {
 		return err
@@ -58,6 +60,20 @@ func (r *run) flushOldest(ctx context.Context, l layout, n int) error {
 		r.emit(memgpt.Warned{Code: "summary_failed", Text: "messages left main context without a summary; it will be tried again: " + failed})
 	}
 	return r.commitPart(ctx)
+}
+
+// foldIn folds entries that have left the queue into the recursive summary, or says why it could not.
+func (r *run) foldIn(ctx context.Context, gone []memgpt.Entry) (failed string, err error) {
+	th := &r.st.Thread
+	text, failed := r.fold(ctx, th.Summary.Text, gone)
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	if failed == "" {
+		th.Summary.Text, th.Folded = text, th.Head
+		th.Summary.Covers += len(gone)
+	}
+	return failed, nil
 }
 
 // outsideTokens is what the statement of what lies outside is taken to need.

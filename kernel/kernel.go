@@ -40,6 +40,9 @@ type Config struct {
 	Model func(memgpt.Agent) (memgpt.Model, error)
 	// Summarizer returns the model that folds evicted messages; nil is Model.
 	Summarizer func(memgpt.Agent) (memgpt.Model, error)
+	// NoSummary has messages leave main context without a summary, of the queue manager or of the model: they are found in
+	// recall storage alone. It is for measuring what the summary is worth.
+	NoSummary bool
 	// System returns the memory functions: compact descriptions for small windows, for the native protocol or not.
 	System func(compact, native bool) ([]tool.Tool, error)
 	// Mail returns, for the native protocol or not, the memory functions with those by which agents write to each other: in place

@@ -414,7 +414,7 @@ func (r *run) unitThrough(id string, limit int) (int, error) {
 // stands verbatim after the summary so far, of which as much is kept as there is room for.
 func (r *run) takeSummary(summary string, n int) error {
 	summary = strings.TrimSpace(memgpt.CleanText(summary))
-	if summary == "" {
+	if summary == "" || r.k.cfg.NoSummary {
 		return nil
 	}
 	v := r.view()

@@ -22,12 +22,14 @@ import (
 // evalFlags are the flags of eval.
 type evalFlags struct {
 	data, embedder, mode, cache     string
+	policy                          string
 	judge, wrongGold                string
 	window, limit, parallel, budget int
 	ks                              []int
 	summaryWords                    int
 	seed                            uint64
-	noSearch, pooled, asJSON        bool
+	noSearch, pooled, live, asJSON  bool
+	outFlags
 }
 
 const evalLong = `eval loads a benchmark's material into the memory of agents of its own, in a temporary store, asks its questions and
@@ -58,6 +60,13 @@ accuracy is what a judge says, a language model named with --judge; in nested-kv
 judge the expected answer word for word (accuracy_by). Without a judge there is none elsewhere. Questions whose answer
 the material doesn't hold are apart: abstention_right is how often the agent says so.
 
+--out DIR keeps the results, under names that say what was run; other settings have other names. What models answered is
+kept beside them by content (or in --call-cache DIR): a run that was stopped, by Ctrl-C, by --budget or by a kill, goes on
+with the same command and asks only for what is missing. Several runs may share a directory of a local disk. cost is what the
+replies cost in dollars when they were asked for, a question, cost_total with judge and summaries for all; neither is there
+where a price isn't known. --budget and --budget-tokens bound what this run spends, which answers from the cache don't
+count for. A run that was stopped reports the questions done with partial, n_done and n_planned, and ends with status 1.
+
 --mode says who answers. Where the system looks into memory, prefetch holds for how many questions it handed something
 over (turns), what that cost and the evidence in it; floors what would be left if it spoke only where its best hit
 scores high.
@@ -84,7 +93,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand(), a.evalSweepCommand())
 	return cmd
 }
 
@@ -103,9 +112,13 @@ func (a *app) bindEval(cmd *cobra.Command, f *evalFlags) {
 	set.IntVar(&f.budget, "prefetch-budget", 0, "tokens that the system may hand over for a question; 0 is the default of agents")
 	set.IntSliceVar(&f.ks, "k", nil, fmt.Sprintf("hits that --mode rag takes, one number or several (1,5,10); without it %d, for docqa those of\nthe paper's figure", eval.DefaultK))
 	set.IntVar(&f.summaryWords, "summary-words", 0, fmt.Sprintf("words of the summary of --mode summary; 0 is %d for dmr, else what a quarter of the window holds", eval.SummaryWords))
+	set.StringVar(&f.policy, "policy", "", "policies of the agents that differ from the defaults, as alert=.9,page=3:\n"+policyHelp)
+	set.BoolVar(&f.live, "live", false, "the material is held as a conversation, in which the questions are then asked, instead of imported: so that its\n"+
+		"messages fill the queue, and alerts, evictions and summaries happen; the model is asked at each alert and for each summary")
 	set.StringVar(&f.wrongGold, "wrong-gold", "", "file with the ids of questions whose gold is known to be wrong, one a line: reported with and without")
 	set.Uint64Var(&f.seed, "seed", 0, "decides what a suite draws by chance, and the intervals; a stand-in's slips have a seed of their own, in its name")
 	set.StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
+	f.bind(set)
 	set.BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
 	set.BoolVar(&f.noSearch, "no-search", false, "the same as --mode none")
 	set.BoolVar(&f.asJSON, "json", false, "print one JSON object")
@@ -150,13 +163,19 @@ func (a *app) runEval(ctx context.Context, name string, f evalFlags) (err error)
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	rep, err := a.measure(ctx, suite, f)
+	if rep != nil {
+		write := rep.WriteText
+		if f.asJSON {
+			write = rep.WriteJSON
+		}
+		if bad := write(a.out); bad != nil {
+			return errors.Join(err, bad)
+		}
+	}
 	if err != nil {
-		return err
+		return f.stopped(ctx, a, rep, err)
 	}
-	if f.asJSON {
-		return rep.WriteJSON(a.out)
-	}
-	return rep.WriteText(a.out)
+	return nil
 }
 
 // evalModel opens the model that answers, in a window of its own, and says who it is. Nothing is remembered of it.
@@ -175,7 +194,8 @@ func (a *app) evalModel(ctx context.Context, window int) (done func() error, err
 	return a.models.close, nil
 }
 
-// measure runs the suite on stores in a temporary directory.
+// measure runs the suite on stores in a temporary directory, and keeps the results where they are asked for. Beside an error it
+// returns the report of what was done before.
 func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep *eval.Report, err error) {
 	dir, err := os.MkdirTemp("", "memgpt-eval-")
 	if err != nil {
@@ -183,12 +203,22 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	start := time.Now()
-	meter := &meter{app: a, last: start}
-	cfg, err := a.evalConfig(ctx, f)
+	cfg, err := a.evalConfig(f)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Open, cfg.Progress = temporaryStores(dir), meter.progress
+	calls, places, err := a.evalModels(ctx, &f, &cfg)
+	if calls != nil {
+		defer func() { err = errors.Join(err, calls.Close()) }()
+	}
+	if err != nil {
+		return nil, err
+	}
+	name, err := eval.ResultName(cfg, suite, f.shown(&cfg), places...)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Open = temporaryStores(dir)
 	cache, err := a.evalEmbedder(f.embedder, f.cache)
 	if err != nil {
 		return nil, err
@@ -198,31 +228,46 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 		cfg.Embedder = cache
 		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }
 	}
+	meter := a.meter(cfg.Purse)
+	cfg.Progress = meter.progress
 	rep, err = eval.Run(ctx, cfg, suite)
-	meter.end()
-	if err == nil {
+	a.endMeter(meter)
+	if calls != nil || !a.model.Capabilities().StandIn || cfg.Judge != nil {
+		a.sayCalls(cfg.Purse, calls)
+	}
+	if rep != nil {
 		rep.Seconds = float64(time.Since(start).Round(10*time.Millisecond)) / float64(time.Second)
+		err = errors.Join(err, a.saveResults(&f, name, rep))
 	}
 	return rep, err
 }
 
+// shown are settings that the name of results shows beside those of the configuration, where they are not as by default.
+func (f *evalFlags) shown(cfg *eval.Config) (list []string) {
+	if f.pooled {
+		list = append(list, "pooled")
+	}
+	if f.embedder != embedBuiltin && cfg.Mode.Looks() {
+		list = append(list, "embedder_"+f.embedder)
+	}
+	return list
+}
+
 // evalConfig is the configuration that the flags give.
-func (a *app) evalConfig(ctx context.Context, f evalFlags) (cfg eval.Config, err error) {
-	cfg = eval.Config{Model: a.model, Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode), Budget: f.budget, Parallel: f.parallel,
+func (a *app) evalConfig(f evalFlags) (cfg eval.Config, err error) {
+	cfg = eval.Config{Window: f.window, Limit: f.limit, Mode: eval.Mode(f.mode), Budget: f.budget, Parallel: f.parallel,
 		Ks: f.ks, SummaryWords: f.summaryWords, Seed: f.seed, Clock: time.Now}
+	cfg.Live = f.live
+	if cfg.Policy, err = parsePolicy(f.policy); err != nil {
+		return cfg, fmt.Errorf("--policy: %w", err)
+	}
 	if f.wrongGold != "" {
 		if cfg.WrongGold, err = eval.ReadWrongGold(f.wrongGold); err != nil {
 			return cfg, err
 		}
 	}
-	if f.judge != "" {
-		judge, err := a.models.open(ctx, "", f.judge)
-		if err != nil {
-			return cfg, fmt.Errorf("open the judge: %w", err)
-		}
-		cfg.Judge = judge.model
-	}
-	return cfg, nil
+	cfg.Purse, err = f.purse()
+	return cfg, err
 }
 
 // evalEmbedder opens an embedder of that name, with a cache in a directory, or in memory where it is "". None is nil.
@@ -246,26 +291,5 @@ func temporaryStores(dir string) func(context.Context) (store.Store, func() erro
 			return nil, nil, err
 		}
 		return s, func() error { return errors.Join(s.Close(), os.RemoveAll(own)) }, nil
-	}
-}
-
-// meter shows how far a run is, in one line on standard error.
-type meter struct {
-	app   *app
-	last  time.Time
-	shown bool
-}
-
-// progress shows a line when the last one is a second old, and at the end. Calls come one at a time.
-func (m *meter) progress(done, total int) {
-	if now := time.Now(); done == total || now.Sub(m.last) >= time.Second {
-		m.last, m.shown = now, true
-		_, _ = fmt.Fprintf(m.app.err, "\r%d of %d questions", done, total)
-	}
-}
-
-func (m *meter) end() {
-	if m.shown {
-		m.app.say("")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,10 +70,10 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 		cfg.Embedder = cache
 	}
 	wireRetrieval(&cfg, f.ablate)
-	meter := &meter{app: a, last: time.Now()}
+	meter := a.meter(nil)
 	cfg.Progress = meter.progress
 	rep, err = eval.Retrieval(ctx, cfg, files)
-	meter.end()
+	a.endMeter(meter)
 	return rep, err
 }
 

@@ -41,6 +41,7 @@ type openedModel struct {
 	mu    sync.Mutex
 	model memgpt.Model // nil until it is open
 	about string       // for people: who answers, and how it calls functions
+	place string       // where the model is; "" for a stand-in
 	meet  func(ctx context.Context) (note string)
 	unmet time.Time // of the last look at a server that did not answer; zero where it did
 }
@@ -200,7 +201,7 @@ func (s *modelSet) calling(ctx context.Context, tenant string, t *target, o *ope
 		s.say("%s: %s", t.place(), t.note)
 	}
 	mode := prompted.Mode(s.cfg.Calls)
-	o.about = t.place()
+	o.about, o.place = t.place(), t.provider+" "+t.place()
 	if verdict, ok := own.Get(w.Capabilities().Name); mode == prompted.Auto && ok && !strings.HasPrefix(verdict, string(prompted.Native)) {
 		o.about += ", functions " + verdict
 	} else if mode != prompted.Auto {
