@@ -171,9 +171,7 @@ func (w *factWorld) check(asOf time.Time) {
 		w.t.Errorf("as of %v not%s: %.80s", asOf, total, found)
 	}
 	for _, h := range hits(w.t, found) {
-		if h.ID != "" { // a note of a contradiction has none
-			got = append(got, h.ID+" "+h.Text+" "+h.SupersededBy)
-		}
+		got = append(got, h.ID+" "+h.Text+" "+h.SupersededBy)
 	}
 	slices.Sort(want)
 	slices.Sort(got)

@@ -31,7 +31,9 @@ func hits(t testing.TB, text string) (out []hit) {
 		if strings.HasPrefix(line, "{") {
 			var h hit
 			must(t, json.Unmarshal([]byte(line), &h))
-			out = append(out, h)
+			if h.ID != "" { // a note of two hits that contradict each other has none
+				out = append(out, h)
+			}
 		}
 	}
 	return out

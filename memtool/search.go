@@ -154,11 +154,12 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// contradiction is a pair of hits that say different things, as it is shown.
+// contradiction is a pair of hits that say different things, as it is shown: one object on a line, as hits are.
 type contradiction struct {
 	Contradict []datedHit   `json:"contradict"`
 	Differs    []contrasted `json:"differs"`
 	Newer      string       `json:"newer,omitempty"`
+	Note       string       `json:"note,omitempty"`
 }
 
 type datedHit struct {
@@ -181,10 +182,10 @@ const maxContradictions = 3
 func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
 	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
 	for i, pair := range shown {
-		if i == 0 {
-			b.WriteString("These contradict each other; mark what holds no more (archival_memory_update with ended), or ask:\n")
-		}
 		out := contradiction{Newer: pair.Newer}
+		if i == 0 {
+			out.Note = "mark what holds no more: archival_memory_update with ended"
+		}
 		for _, id := range []string{pair.First, pair.Second} {
 			d := datedHit{ID: id}
 			for _, h := range hits.List {

@@ -27,6 +27,9 @@ type life struct {
 
 func (l *lives) bytes() int64 { return int64(24*cap(l.spans) + 128*len(l.dead)) }
 
+// livesModel stands for a model in the key of a shelf's slot: searches of now don't wait for the reading of lives.
+const livesModel = "\x00lives"
+
 // nanos is a time as lives keep it. What lies outside of their range is at its end.
 func nanos(t time.Time) int64 {
 	switch {
@@ -42,7 +45,7 @@ func nanos(t time.Time) int64 {
 // been replaced since. Its cost is a pass over the owner's documents, and the reading of passages that no such search has
 // read.
 func (s *Searcher) asOf(ctx context.Context, q tool.Query, meta *store.Meta) (*store.Meta, error) {
-	key := shelfKey{q.Tenant, q.Owner, ""}
+	key := shelfKey{q.Tenant, q.Owner, livesModel}
 	sl := s.shelf.slot(key)
 	defer s.shelf.done(key, sl)
 	if sl.lives == nil || len(sl.lives.spans) > len(meta.Time) {
