@@ -33,8 +33,8 @@ type TookIn struct{ Turn Turn }
 
 // Spoke is what the agent said to the user. It comes after the commit that holds it.
 type Spoke struct {
-	Step int
-	Text string
+	Step         int
+	Text, Saying string // Saying is the ID of the words in the outbox where nobody asked for them (store.Saying); else ""
 }
 
 // Pressured tells of the pressure alert.

@@ -96,6 +96,13 @@ type Report struct {
 	// Measures holds all measures by category or level.
 	Measures map[string]Measures `json:"measures"`
 
+	// Data is the name of the file or directory with the questions, Limit how many of them were wanted (0 is all), and Embedder
+	// what found by meaning ("" is nothing).
+	Data     string `json:"data,omitempty"`
+	Pooled   bool   `json:"pooled,omitempty"`
+	Limit    int    `json:"limit,omitempty"`
+	Embedder string `json:"embedder,omitempty"`
+
 	// Notes say what the figures do not: where the procedure differs from the paper's, and what the data can't show.
 	Notes []string `json:"notes,omitempty"`
 
@@ -137,6 +144,10 @@ func (r *runner) report(records []Record) (*Report, error) {
 	byGroup := groups(at, func(r *Record) string { return r.Group })
 	rep.Measures = measureAll(byGroup, rep.AccuracyBy)
 	rep.group(r.suite, byGroup)
+	rep.Data, rep.Pooled, rep.Limit = r.suite.Data, r.suite.Pooled, cfg.Limit
+	if cfg.Embedder != nil {
+		rep.Embedder = cfg.Embedder.Model()
+	}
 	return rep, nil
 }
 

@@ -22,7 +22,7 @@ func TestPerfectModelIsAtTheTop(t *testing.T) {
 	rep := run(t, Config{Model: seeker("conversation_search", "so it is")}, talkSuite(t))
 	want := &Report{Suite: SuiteLocomo, Mode: ModeMemGPT, Model: "script", Window: DefaultWindow, Policy: policyPlain(), Pressure: &PressureReport{}, Search: true, N: 4, WithoutEvidence: 1, GoldMissing: 1,
 		Evidence: 75, Any: 75, All: 75, Answered: 100, Searches: 1, Steps: 2,
-		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}}
+		ByCategory: map[string]float64{"one": 100, "two": 100, "none": 0}, NByCategory: map[string]int{"one": 2, "two": 1, "none": 1}, Data: "talk.jsonl"}
 	got := *rep
 	for _, m := range []struct{ got, want float64 }{{*rep.Contains, 0}, {*rep.RougeL, 0}, {*rep.Abstained, 0}, {rep.Lost[LostNotFound], 25}, {rep.Lost[LostNotUsed], 50}} {
 		if m.got != m.want {
@@ -370,7 +370,7 @@ func TestReportAsJSONAndText(t *testing.T) {
 		`"lost":{"never_stored":0,"not_found":25,"not_searched":0,"not_used":50},` +
 		`"searches":1,"steps":2,"tokens":2000,"output":40,"prefix":45,"seconds":1.25,` +
 		`"by_category":{"none":0,"one":100,"two":100},"n_by_category":{"none":1,"one":2,"two":1},"measures":{"none":` +
-		measures(1, "0") + `,"one":` + measures(2, "100") + `,"two":` + measures(1, "100") + `},"notes":` + string(notes) + "}\n"
+		measures(1, "0") + `,"one":` + measures(2, "100") + `,"two":` + measures(1, "100") + `},"data":"talk.jsonl","notes":` + string(notes) + "}\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Error(diff)
 	}

@@ -2,6 +2,7 @@ package eval
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,10 @@ type Suite struct {
 	// Scored says that the agent's answer is judged: it must hold the expected one, and all evidence must have been in
 	// context.
 	Scored bool
+	// Data is the name of the file or directory that it was read from, Pooled whether one agent remembers all of it. They are for
+	// the reader of a report; no run depends on them.
+	Data   string `json:"-"`
+	Pooled bool   `json:"-"`
 }
 
 // Case is material that one agent remembers, with the questions about it.
@@ -113,6 +118,11 @@ func LoadSeeded(name, path string, pooled bool, seed uint64) (*Suite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the data of suite %s: %w", name, err)
 	}
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("name the data of suite %s: %w", name, err)
+	}
+	s.Data, s.Pooled = filepath.Base(whole), pooled
 	return s, nil
 }
 

@@ -203,6 +203,7 @@ func (k *clock) look(ctx context.Context, now time.Time) error {
 		return err
 	}
 	if k.h.isStarted() {
+		k.h.wakeCourier()
 		events, err := k.h.cfg.Store.Events(ctx, store.EventRange{AllTenants: true, Until: now})
 		if err != nil {
 			return err
@@ -358,10 +359,12 @@ func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn, isNew bo
 	if err != nil || !h.claim(t) {
 		return err
 	}
-	known := t.logged()
+	known, asked := t.logged(), store.IsUsers(record.Type)
 	publish(memgpt.TurnStarted{Turn: record})
 	for _, e := range entries {
-		if in, ok := steered[e.Turn]; ok && !known[in.ID] {
+		in, ok := steered[e.Turn]
+		asked = asked || ok && store.IsUsers(in.Type)
+		if ok && !known[in.ID] {
 			publish(memgpt.TookIn{Turn: in})
 			known[in.ID] = true
 		}
@@ -369,10 +372,12 @@ func (h *Host) replay(ctx context.Context, t *Turn, record memgpt.Turn, isNew bo
 			continue
 		}
 		publish(memgpt.StepCommitted{Step: e.Step, Entries: []memgpt.Entry{e}})
-		for _, call := range e.Message.Calls() {
-			if text, ok := call.Spoken(); ok {
-				publish(memgpt.Spoke{Step: e.Step, Text: text})
+		for _, said := range store.SpokenIn(&e.Message) {
+			spoke := memgpt.Spoke{Step: e.Step, Text: said.Text}
+			if !asked {
+				spoke.Saying = store.SayingID(e.ID, said.Call)
 			}
+			publish(spoke)
 		}
 	}
 	publish(memgpt.TurnEnded{Turn: record})

@@ -31,6 +31,7 @@ type memory struct {
 	next    int64
 	records map[[3]string]store.Record
 	commits []*store.Commit
+	sayings []store.Saying
 	outside memgpt.Outside
 	fail    func(*store.Commit) error
 	reads   int // of the inbox
@@ -105,6 +106,11 @@ func (m *memory) check(c *store.Commit) error {
 			return memgpt.Errorf(memgpt.CodeConflict, "record %s %s changed", r.Kind, r.ID)
 		}
 	}
+	for i := range c.Sayings {
+		if m.saying(c.Sayings[i].ID).Version != c.Sayings[i].Version {
+			return memgpt.Errorf(memgpt.CodeConflict, "saying %s changed", c.Sayings[i].ID)
+		}
+	}
 	for _, t := range c.Threads {
 		if m.threads[t.ID].Version != t.Version {
 			return memgpt.Errorf(memgpt.CodeConflict, "thread %s changed", t.ID)
@@ -152,6 +158,7 @@ func (m *memory) write(c *store.Commit) {
 	for _, e := range c.Entries {
 		m.entries[e.Thread] = append(m.entries[e.Thread], e)
 	}
+	m.putSayings(c.Sayings)
 	for _, t := range c.Turns {
 		if _, ok := m.turns[t.ID]; !ok {
 			m.order = append(m.order, t.ID)
@@ -174,6 +181,55 @@ func (m *memory) putEvent(e memgpt.Event) {
 	m.next++
 	e.Order = m.next
 	m.events = append(m.events, e)
+}
+
+// saying returns a row of the outbox; the zero one is none.
+func (m *memory) saying(id string) store.Saying {
+	if i := slices.IndexFunc(m.sayings, func(s store.Saying) bool { return s.ID == id }); i >= 0 {
+		return m.sayings[i]
+	}
+	return store.Saying{}
+}
+
+func (m *memory) putSayings(list []store.Saying) {
+	for _, s := range list {
+		s.Version++
+		i := slices.IndexFunc(m.sayings, func(t store.Saying) bool { return t.ID == s.ID })
+		switch {
+		case i >= 0 && s.Over():
+			m.sayings = slices.Delete(m.sayings, i, i+1)
+		case i >= 0:
+			m.sayings[i] = s
+		case !s.Over():
+			m.sayings = append(m.sayings, s)
+		}
+	}
+}
+
+func (m *memory) Sayings(_ context.Context, q store.SayingRange) (all []store.Saying, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sayings {
+		if (q.AllTenants || q.Tenant == s.Tenant) && (q.Agent == "" || q.Agent == s.Agent) && (!q.Unread || !s.Read) && (q.Hook == "" || q.Hook == s.Hook) {
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func (m *memory) EntriesByID(_ context.Context, _, agent string, ids []string) (all []memgpt.Entry, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		for _, list := range m.entries {
+			for _, e := range list {
+				if e.ID == id && e.Agent == agent {
+					all = append(all, e)
+				}
+			}
+		}
+	}
+	return all, nil
 }
 
 func (m *memory) Agent(_ context.Context, tenant, id string) (memgpt.Agent, error) {

@@ -58,6 +58,7 @@ type Config struct {
 	// Told receives the updates of all turns that this host runs or watches, with the ID of their conversation; must not
 	// block; nil drops them.
 	Told   func(tenant, thread string, u memgpt.Update)
+	Hooks  Poster      // tells hooks what agents say unasked; nil leaves it in the outbox
 	Report func(error) // receives failures that no caller waits for; must not block; nil drops them
 }
 
@@ -80,6 +81,7 @@ type Host struct {
 
 	stop chan struct{} // closed by Close
 	kick chan struct{} // wakes the clock
+	mail chan struct{} // wakes the courier
 	work sync.WaitGroup
 }
 
@@ -110,6 +112,7 @@ func New(cfg Config) (*Host, error) {
 		idle:      list.New(),
 		stop:      make(chan struct{}),
 		kick:      make(chan struct{}, 1),
+		mail:      make(chan struct{}, 1),
 	}, nil
 }
 
@@ -130,6 +133,9 @@ func (h *Host) Start(ctx context.Context) error {
 	defer h.mu.Unlock()
 	if h.closing {
 		return errClosed("start the host")
+	}
+	if !h.started {
+		h.startCourier()
 	}
 	h.started = true
 	h.startClock()

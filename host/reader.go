@@ -134,6 +134,9 @@ func (h *Host) emit(t *Turn, u memgpt.Update) {
 	if !t.publish(u) {
 		return
 	}
+	if spoke, ok := u.(memgpt.Spoke); ok && spoke.Saying != "" {
+		h.wakeCourier()
+	}
 	if h.cfg.Told != nil {
 		h.cfg.Told(t.conv.tenant, t.conv.thread, u)
 	}

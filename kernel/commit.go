@@ -83,6 +83,7 @@ func (r *run) build(ctx context.Context) (*store.Commit, error) {
 	if r.w.Event.ID == "" { // work that no event began, as an import
 		return c, nil
 	}
+	c.Sayings = r.sayings(now)
 	if r.done {
 		r.addCalibrations(c)
 	}
@@ -161,8 +162,12 @@ func (r *run) committed(c *store.Commit) {
 	for _, f := range done.flushed {
 		r.emit(f)
 	}
-	for _, text := range done.spoken {
-		r.emit(memgpt.Spoke{Step: r.step, Text: text})
+	for i, said := range done.spoken {
+		spoke := memgpt.Spoke{Step: r.step, Text: said.text}
+		if i < len(c.Sayings) {
+			spoke.Saying = c.Sayings[i].ID
+		}
+		r.emit(spoke)
 	}
 }
 
@@ -245,7 +250,7 @@ func (r *run) redo(ctx context.Context) error {
 		}
 	}
 	if r.text != "" && slices.ContainsFunc(entries, func(e memgpt.Entry) bool { return e.Message.Role == memgpt.RoleAssistant }) {
-		r.pend.spoken = []string{r.text}
+		r.pend.spoken = []saidText{{text: r.text}}
 	}
 	if was := r.turn.State; !r.settled && (was == memgpt.TurnRunning || was == memgpt.TurnDone) { // it is decided anew
 		r.done, r.turn.Stop, r.turn.State = false, "", memgpt.TurnRunning

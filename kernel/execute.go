@@ -25,7 +25,7 @@ func (r *run) execute(ctx context.Context, reply *memgpt.Response) error {
 	r.append(said)
 	r.said = said.ID
 	if r.text = (&memgpt.Message{Parts: textOnly(parts)}).Said(); r.text != "" {
-		r.pend.spoken = append(r.pend.spoken, r.text)
+		r.pend.spoken = append(r.pend.spoken, saidText{text: r.text})
 	}
 	for i := range calls {
 		if calls[i].outside() {

@@ -164,6 +164,7 @@ func (p *forgetPlan) forgetAgent(ctx context.Context) error {
 		p.erasure.GoneBlocks = append(p.erasure.GoneBlocks, *b)
 	}
 	p.erasure.GoneAgents = []memgpt.Agent{*a}
+	p.erasure.Drop = []store.Record{{Tenant: a.Tenant, Kind: store.HookKind, ID: a.ID}}
 	return p.record("agent")
 }
 

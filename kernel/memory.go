@@ -23,7 +23,7 @@ var _ tool.Memory = (*memory)(nil)
 func (m *memory) Now() time.Time { return m.run.k.cfg.Now().In(m.run.zone) }
 
 func (m *memory) Say(text string) {
-	m.run.pend.spoken = append(m.run.pend.spoken, memgpt.CleanText(text))
+	m.run.pend.spoken = append(m.run.pend.spoken, saidText{memgpt.CleanText(text), m.call.ID})
 }
 
 // Yield ends the turn; the executor sees it by the function's name, so that a failed call does not.

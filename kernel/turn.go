@@ -77,7 +77,7 @@ type changes struct {
 	passages []memgpt.Passage
 	docs     []store.Doc
 	dead     []store.DocRef
-	spoken   []string
+	spoken   []saidText
 	flushed  []memgpt.Flushed
 	taken    []memgpt.Event // that arrived and stand among entries
 	timers   timerChanges

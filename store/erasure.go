@@ -18,7 +18,7 @@ type Erasure struct {
 	Threads   []memgpt.Thread
 	Blocks    []memgpt.Block
 	Histories []History
-	Entries   []memgpt.Entry   // Message replaces that of the entry with the thread and Seq; all else of it stays
+	Entries   []memgpt.Entry   // Message replaces that of the entry with the thread and Seq; all else of it stays. Sayings of one that is not the agent's any more go
 	Passages  []memgpt.Passage // in place of those with the IDs
 	Turns     []memgpt.Turn    // in place of those with the IDs
 	Events    []memgpt.Event   // in place of pending ones with the IDs; those that are pending no more are passed over
@@ -28,8 +28,9 @@ type Erasure struct {
 	// document is passed over.
 	Docs    []Doc
 	Records []Record
+	Drop    []Record // deleted, whatever their version; those that are not there are passed over
 
-	GoneThreads []memgpt.Thread // removed with their entries, documents, events and turns; keys of entries stay
+	GoneThreads []memgpt.Thread // removed with their entries, documents, events, turns and sayings; keys of entries stay
 	GoneAgents  []memgpt.Agent  // removed with all that they own, their threads too
 	GoneBlocks  []memgpt.Block  // removed with their histories
 }
@@ -43,5 +44,5 @@ type History struct {
 // Empty reports whether there is nothing to erase.
 func (e *Erasure) Empty() bool {
 	return len(e.Threads)+len(e.Blocks)+len(e.Histories)+len(e.Entries)+len(e.Passages)+len(e.Turns)+len(e.Events)+len(e.Docs)+
-		len(e.Records)+len(e.GoneThreads)+len(e.GoneAgents)+len(e.GoneBlocks) == 0
+		len(e.Records)+len(e.Drop)+len(e.GoneThreads)+len(e.GoneAgents)+len(e.GoneBlocks) == 0
 }

@@ -31,6 +31,11 @@ func Class(e *memgpt.Event) int64 {
 	return 5
 }
 
+// IsUsers reports whether a user causes events of a type, and so is there to read what comes of them.
+func IsUsers(t memgpt.EventType) bool {
+	return t == memgpt.EventUser || t == memgpt.EventLogin || t == ""
+}
+
 // DeliveryOf is the delivery of an event, also where it doesn't say: a user's message is steered, all others are queued.
 func DeliveryOf(e *memgpt.Event) memgpt.Delivery {
 	switch {

@@ -57,6 +57,9 @@ type Store interface {
 	// Turns returns the newest turns of a thread, newest first.
 	Turns(ctx context.Context, tenant, thread string, limit int) ([]memgpt.Turn, error)
 
+	// Sayings returns rows of the outbox.
+	Sayings(ctx context.Context, q SayingRange) ([]Saying, error)
+
 	// Outside counts what the agent has beyond the queue of the thread.
 	Outside(ctx context.Context, tenant, agent, thread string) (memgpt.Outside, error)
 	// Sizes counts the agent's tiers.
@@ -252,7 +255,7 @@ type Record struct {
 	Version          int64 // optimistic version, see Commit
 }
 
-// Commit is one transaction. Rows with a version (agents, threads, blocks, records) carry the version that was read and
+// Commit is one transaction. Rows with a version (agents, threads, blocks, records, sayings) carry the version that was read and
 // are stored with that plus one; 0 creates the row. A different version in the store fails the whole commit with
 // CodeConflict, a lease that is not the newest with CodeLeaseLost, and a key that exists with CodeExists.
 type Commit struct {
@@ -280,6 +283,7 @@ type Commit struct {
 	Consume  []string       // IDs of events that are done with
 	Turns    []memgpt.Turn  // inserted, or replaced by ID
 	Spending []Spending     // added to what is there
+	Sayings  []Saying       // inserted, or replaced by ID; removed where they are over
 	Records  []Record
 	Drop     []Record // deleted
 }

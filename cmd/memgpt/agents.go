@@ -27,7 +27,7 @@ func (a *app) agentsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one object a line")
-	cmd.AddCommand(a.agentsShow(), a.agentsSet())
+	cmd.AddCommand(a.agentsShow(), a.agentsSet(), a.agentsHook())
 	return cmd
 }
 
@@ -38,6 +38,8 @@ type agentLine struct {
 	Created  *string           `json:"created"`
 	Version  int64             `json:"version"`
 	Settings map[string]string `json:"settings"`
+	Unread   int               `json:"unread"`            // messages that it said unasked and nobody has seen
+	Unsent   int               `json:"hook_failed"`       // messages that its hook was not told
 	Threads  []string          `json:"threads,omitempty"` // of agents show
 }
 
@@ -60,7 +62,11 @@ func (a *app) listAgents(ctx context.Context, asJSON bool) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for i := range agents {
 		l := agentLineOf(&agents[i])
-		if asJSON {
+		n, err := a.countOutbox(ctx, &agents[i])
+		if err != nil {
+			return err
+		}
+		if l.Unread, l.Unsent = n.unread, n.failed; asJSON {
 			if err := writeJSON(a.out, l); err != nil {
 				return err
 			}
@@ -71,6 +77,9 @@ func (a *app) listAgents(ctx context.Context, asJSON bool) error {
 			if v := l.Settings[s.key]; v != "" {
 				set = append(set, s.key+"="+short(v))
 			}
+		}
+		if text := n.text(); text != "" {
+			set = append(set, "["+text+"]")
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\n", l.Name, agents[i].Created.In(agents[i].Location()).Format("2006-01-02"), strings.Join(set, " "))
 	}
@@ -102,12 +111,19 @@ func (a *app) showAgent(ctx context.Context, agent memgpt.Agent, asJSON bool) er
 	for _, t := range threads {
 		l.Threads = append(l.Threads, t.Name)
 	}
-	if asJSON {
+	n, err := a.countOutbox(ctx, &agent)
+	if err != nil {
+		return err
+	}
+	if l.Unread, l.Unsent = n.unread, n.failed; asJSON {
 		return writeJSON(a.out, l)
 	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "agent\t%s (%s)\nmade\t%s\nconversations\t%s\n", l.Name, l.ID,
 		calendar.Format(agent.Created, agent.Location()), strings.Join(l.Threads, ", "))
+	if text := n.text(); text != "" {
+		_, _ = fmt.Fprintf(w, "said unasked\t%s\n", text)
+	}
 	for _, s := range settings() {
 		v := l.Settings[s.key]
 		if v == "" {
@@ -161,10 +177,17 @@ func (a *app) setAgent(ctx context.Context, agent memgpt.Agent, pairs []string) 
 		if len(said) == 0 {
 			return agent, nil
 		}
-		_, err = a.store.Commit(ctx, &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{changed}})
+		c := &store.Commit{Now: time.Now(), Agents: []memgpt.Agent{changed}}
+		secret, err := a.hookChange(ctx, &agent, &changed, c)
+		if err == nil {
+			_, err = a.store.Commit(ctx, c)
+		}
 		if err == nil {
 			for _, s := range said {
 				a.say("agent %s: %s", agent.Name, s)
+			}
+			if secret != "" {
+				a.say(secretText, agent.Name, secret, agent.Name)
 			}
 			changed.Version++
 			return changed, nil

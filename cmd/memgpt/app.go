@@ -11,6 +11,7 @@ import (
 
 	"memgpt"
 	"memgpt/config"
+	"memgpt/hook"
 	"memgpt/host"
 	"memgpt/kernel"
 	"memgpt/memtool"
@@ -42,6 +43,7 @@ type app struct {
 	about     string       // where it is and how it calls functions, for people
 	kernel    *kernel.Kernel
 	host      *host.Host
+	hooks     *hook.Sender
 	told      func(tenant, thread string, u memgpt.Update) // takes what happens in all turns; nil drops it
 }
 
@@ -99,7 +101,8 @@ func (a *app) start(ctx context.Context) error {
 	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.openTidier, a.models.count, a.cfg.Window, budget, newID); err != nil {
 		return err
 	}
-	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID, Told: a.told,
+	a.hooks = hook.New(nil)
+	a.host, err = host.New(host.Config{Store: a.store, Kernel: a.kernel, NewID: newID, Told: a.told, Hooks: a.hooks,
 		Report: func(err error) { a.say("%v", err) }})
 	return err
 }
@@ -136,6 +139,9 @@ func (a *app) close() {
 		if err := a.host.Close(ctx); err != nil {
 			a.say("close: %v", err)
 		}
+	}
+	if a.hooks != nil {
+		a.hooks.Close()
 	}
 	if a.models != nil {
 		if err := a.models.close(); err != nil {

@@ -23,7 +23,9 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "chat", Short: "talk with an agent", Args: cobra.NoArgs,
 		Long: "chat talks with an agent, a message a line. At a terminal you may write while the agent works: it takes your\n" +
-			"message in before its next step. From a file or a pipe each line waits for its answer. Ctrl-C ends at a clean point.\n\n" +
+			"message in before its next step. From a file or a pipe each line waits for its answer. Ctrl-C ends at a clean point.\n" +
+			"What the agent says unasked, in any of its conversations and whatever process it runs in, is shown as it comes, and first\n" +
+			"what it said while nobody was there.\n\n" +
 			chatHelp,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer a.close()
@@ -69,7 +71,9 @@ func (a *app) chat(ctx context.Context) error {
 	}
 	defer restore()
 	updates := a.host.Watch(ctx, th.Tenant, th.ID)
-	c.work.Go(func() { c.watch(updates) })
+	c.unseen(ctx)
+	c.work.Go(func() { c.watch(ctx, updates) })
+	c.work.Go(func() { c.watchUnseen(ctx) })
 	defer c.work.Wait()
 	defer leave()
 	if text := loginText(th.Seen, time.Now(), agent.Location()); text != "" {
@@ -88,6 +92,8 @@ type conversation struct {
 	person bool // types at a terminal, and waits for nothing
 	shown  *shown
 	work   sync.WaitGroup
+
+	showing sync.Mutex // one shows what was said unasked
 
 	mu      sync.Mutex
 	running string // ID of the turn that runs
@@ -262,13 +268,17 @@ func (c *conversation) setTurn(id string) {
 }
 
 // watch prints what the agent says, whatever began the turn.
-func (c *conversation) watch(updates iter.Seq[memgpt.Update]) {
+func (c *conversation) watch(ctx context.Context, updates iter.Seq[memgpt.Update]) {
 	defer c.shown.close()
 	for u := range updates {
 		switch u := u.(type) {
 		case memgpt.TurnStarted:
 			c.setTurn(u.Turn.ID)
 		case memgpt.Spoke:
+			if u.Saying != "" {
+				c.unseen(ctx)
+				continue
+			}
 			_, _ = fmt.Fprintln(c.out, u.Text)
 		case memgpt.Warned:
 			c.say("warning: %s", u.Text)

@@ -93,7 +93,7 @@ func (a *app) evalCommand() *cobra.Command {
 	if err := cmd.MarkFlagRequired("data"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand(), a.evalSweepCommand())
+	cmd.AddCommand(a.evalRetrievalCommand(), a.evalContrastCommand(), a.evalCompareCommand(), a.evalSweepCommand(), a.evalReportCommand())
 	return cmd
 }
 

@@ -19,7 +19,8 @@ func (a *app) eventsCommand() *cobra.Command {
 	var all, asJSON bool
 	cmd := &cobra.Command{
 		Use: "events", Short: "show what an agent will do, when and why; cancel it", Args: cobra.NoArgs,
-		Long: "events shows what waits in an agent's inbox: messages, heartbeats and schedules, the earliest first, in the agent's zone.",
+		Long: "events shows what waits in an agent's inbox: messages, heartbeats and schedules, the earliest first, in the agent's zone. It also\n" +
+			"says how much of what the agent said unasked nobody has seen.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			defer a.close()
 			if err := a.open(cmd.Context()); err != nil {
@@ -177,7 +178,28 @@ func (a *app) listEvents(ctx context.Context, all, asJSON bool) error {
 	if len(list) == 0 && !asJSON {
 		a.say("nothing waits")
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || asJSON {
+		return err
+	}
+	return a.sayUnread(ctx, all)
+}
+
+// sayUnread says of which agents something waits that they said unasked.
+func (a *app) sayUnread(ctx context.Context, all bool) error {
+	agents, err := a.store.Agents(ctx, "")
+	for i := range agents {
+		if !all && agents[i].Name != a.agentName {
+			continue
+		}
+		n, err := a.countOutbox(ctx, &agents[i])
+		if err != nil {
+			return err
+		}
+		if text := n.text(); text != "" {
+			a.say("what %s said unasked: %s; memgpt chat --agent %s shows it", agents[i].Name, text, agents[i].Name)
+		}
+	}
+	return err
 }
 
 func (a *app) eventsCancel() *cobra.Command {

@@ -24,7 +24,9 @@ func (a *app) runCommand() *cobra.Command {
 		Use: "run", Short: "send one message and print what the agent says", Args: cobra.NoArgs,
 		Long: "run sends one message, from -m or standard input, and prints what the agent says once it is stored.\n" +
 			"Where the agent works already, also for another process, it takes the message in before its next step, and what it\n" +
-			"says from then on is printed. It exits with 0 when the turn ended well. An agent that doesn't exist is made.",
+			"says from then on is printed. It exits with 0 when the turn ended well. An agent that doesn't exist is made.\n" +
+			"What the agent said unasked and nobody has seen goes to standard error, with time and what woke it, once; with --json it is\n" +
+			"a line of its own (update unseen).",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("message") {
 				data, err := io.ReadAll(io.LimitReader(stoppable(cmd.Context(), a.in), maxInput+1))
@@ -62,6 +64,9 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.runUnseen(ctx, &agent, asJSON); err != nil {
+		a.say("%v", err) // it waits for the next run; the message is sent
+	}
 	text = trimNewline(text)
 	others := a.overhear(th)
 	turn, err := a.host.Send(ctx, host.Message{Agent: agent.ID, Thread: th.ID,
@@ -74,11 +79,12 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 		return fmt.Errorf("the message is stored, its turn is not finished and goes on with the next run: %w", err)
 	}
 	a.sayCost(record.Usage)
-	if err := a.runShare(ctx, th, others, asJSON, turn.ID, record.ID); err != nil {
+	if err := a.runShare(ctx, &agent, th, others, asJSON, turn.ID, record.ID); err != nil {
 		a.say("what else was due goes on with the next run: %v", err)
 	} else if err := a.tidyShare(ctx, agent, begun); err != nil {
 		a.say("memory work goes on with the next run: %v", err)
 	}
+	a.runHook(ctx, &agent)
 	a.embedOwn(ctx, agent)
 	return a.verdict(record)
 }

@@ -41,6 +41,7 @@ func reachSettings() []setting {
 		}, func(a *memgpt.Agent) string { return strings.Join(a.Reach.Tags, ",") }},
 		spanSetting("reply_wait", "how long it waits for another agent's answer", "2m",
 			func(a *memgpt.Agent) *time.Duration { return &a.Reach.Wait }, leastWait),
+		hookSetting(),
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -39,20 +40,27 @@ func (a *app) overhear(th memgpt.Thread) *overheard {
 }
 
 // runShare runs what else is due for the conversation, as reminders, where no daemon does, and prints what the agent says
-// in turns other than those that were printed already.
-func (a *app) runShare(ctx context.Context, th memgpt.Thread, o *overheard, asJSON bool, printed ...string) error {
+// in turns other than those that were printed already, and unasked.
+func (a *app) runShare(ctx context.Context, agent *memgpt.Agent, th memgpt.Thread, o *overheard, asJSON bool, printed ...string) error {
 	err := a.host.RunDue(ctx, th.Tenant, th.Agent, th.ID)
 	o.stop()
 	o.work.Wait()
+	var unasked []string
 	for _, t := range o.list {
 		if slices.Contains(printed, t.id) {
 			continue
 		}
 		for _, u := range t.updates {
+			spoke, ok := u.(memgpt.Spoke)
+			if ok && spoke.Saying != "" {
+				if unasked = append(unasked, spoke.Saying); !asJSON {
+					continue // it is shown as what nobody has seen
+				}
+			}
 			if err := a.print(u, asJSON); err != nil {
 				return err
 			}
 		}
 	}
-	return err
+	return errors.Join(err, a.runUnseen(ctx, agent, asJSON, unasked...))
 }

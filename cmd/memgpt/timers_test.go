@@ -303,7 +303,7 @@ func TestDaemonAndRunsKilledInTurns(t *testing.T) {
 }
 
 // TestRunDeliversReminders: what the model schedules in one process, another delivers when it is due, and prints what the
-// agent says to it after its own answer.
+// agent says to it, beside its own answer.
 func TestRunDeliversReminders(t *testing.T) {
 	s := httptest.NewServer(script.NewServer(script.ServerConfig{Config: script.Config{Func: func(_ int, req *memgpt.Request) script.Reply {
 		last := req.Messages[len(req.Messages)-1].Said()
@@ -320,26 +320,26 @@ func TestRunDeliversReminders(t *testing.T) {
 	defer s.Close()
 	home := filepath.Join(t.TempDir(), "home")
 	env := []string{"OPENAI_BASE_URL=" + s.URL + "/v1", "OPENAI_API_KEY=k", "MEMGPT_MODEL=script", "MEMGPT_WINDOW=60000"} // a token a byte: no alert
-	say := func(text string) string {
+	say := func(text string) ran {
 		t.Helper()
 		r := command(t, home, "", env, "run", "-m", text)
 		if r.code != 0 {
 			t.Fatalf("%+v", r)
 		}
-		return r.out
+		return r
 	}
-	if out := say("remind me of the ferns"); out != "I will\n" {
-		t.Errorf("%q", out)
+	if r := say("remind me of the ferns"); r.out != "I will\n" {
+		t.Errorf("%+v", r)
 	}
 	list := eventLines(t, home)
 	if len(list) != 1 || !list[0].Schedule || list[0].Text != "tell him of the ferns" || list[0].Why != "the agent's reminder" {
 		t.Fatalf("%+v", list)
 	}
 	waitUntil(t, func() bool { return strings.Contains(eventLines(t, home)[0].Why, "due") })
-	if out := say("how are you?"); out != "fine\nYour ferns are dry.\n" {
-		t.Errorf("%q", out)
+	if r := say("how are you?"); r.out != "fine\n" || !strings.Contains(r.err, "woken by its own reminder)\nYour ferns are dry.\n") {
+		t.Errorf("%+v", r)
 	}
-	if out := say("and now?"); out != "fine\n" {
-		t.Errorf("%q", out)
+	if r := say("and now?"); r.out != "fine\n" || strings.Contains(r.err, "ferns") {
+		t.Errorf("%+v", r)
 	}
 }

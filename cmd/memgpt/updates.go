@@ -22,7 +22,11 @@ func describe(u memgpt.Update) map[string]any {
 	case memgpt.TookIn:
 		return map[string]any{"update": "took_in", "turn": u.Turn.ID, "into": u.Turn.Into}
 	case memgpt.Spoke:
-		return map[string]any{"update": "spoke", "step": u.Step, "text": u.Text}
+		out := map[string]any{"update": "spoke", "step": u.Step, "text": u.Text}
+		if u.Saying != "" {
+			out["unasked"] = u.Saying
+		}
+		return out
 	case memgpt.Pressured:
 		return map[string]any{"update": "memory_pressure", "tokens": u.Tokens, "mark": u.Mark}
 	case memgpt.Flushed:

@@ -170,29 +170,38 @@ func (c *Chart) rangeY() (low, high float64) {
 	return low, high
 }
 
-// rangeX returns the ends of the X axis, with some room at both, since markers that coincide are set side by side.
+// rangeX returns the ends of the X axis as it is drawn, with some room at both, since markers that coincide are set side by side.
 func (c *Chart) rangeX() (low, high float64) {
 	if c.bars() {
 		return -.5, float64(len(c.Categories)) - .5
 	}
+	low, high = c.endsX()
+	if low == high {
+		return low - 1, high + 1
+	}
+	const room = .07 // of the whole
+	more := (high - low) * room
+	return low - more, high + more
+}
+
+// endsX returns the least and the greatest X on the axis.
+func (c *Chart) endsX() (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, s := range c.Series {
 		for _, p := range s.Points {
-			low, high = min(low, p.X), max(high, p.X)
+			low, high = min(low, c.onAxis(p.X)), max(high, c.onAxis(p.X))
 		}
 	}
-	const room = .07 // of the whole
-	switch {
-	case low == high && c.LogX:
-		return low / 2, high * 2
-	case low == high:
-		return low - 1, high + 1
-	case c.LogX:
-		more := math.Pow(high/low, room)
-		return low / more, high * more
+	return low, high
+}
+
+// onAxis is where an X lies on the axis: at its decimal logarithm where the axis is logarithmic. The library's own
+// logarithmic axis leaves room at the right for a label that isn't there.
+func (c *Chart) onAxis(x float64) float64 {
+	if c.LogX {
+		return math.Log10(x)
 	}
-	more := (high - low) * room
-	return low - more, high + more
+	return x
 }
 
 // pt is a length in points.

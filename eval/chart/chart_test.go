@@ -133,7 +133,7 @@ func TestPaperIsDashed(t *testing.T) {
 func TestLooksDiffer(t *testing.T) {
 	for _, theme := range []*theme{lightTheme(), darkTheme()} {
 		seen := map[look]int{}
-		for i := range 64 {
+		for i := range 80 {
 			l := theme.lookOf(i, false)
 			if j, ok := seen[l]; ok {
 				t.Fatalf("series %d and %d look the same", i, j)
@@ -229,4 +229,22 @@ func TestCoincidingPointsAreSetSideBySide(t *testing.T) {
 
 func lengthOf(scale float64) func(float64) vg.Length {
 	return func(v float64) vg.Length { return vg.Length(v * scale) }
+}
+
+// TestCoveredLineIsWider: a line under another is drawn wider, so that it is seen.
+func TestCoveredLineIsWider(t *testing.T) {
+	line := func(y ...float64) Series {
+		s := Series{Line: true}
+		for i, v := range y {
+			s.Points = append(s.Points, Point{X: float64(i), Y: v})
+		}
+		return s
+	}
+	c := &Chart{Series: []Series{line(1, 1, 1), line(1, 2, 1), line(3, 1, 1)}}
+	d := &drawing{page: newPage(c, lightTheme())}
+	for i, want := range []int{1, 0, 0} {
+		if got := d.hidden(i); got != want {
+			t.Errorf("line %d lies under %d others, want %d", i, got, want)
+		}
+	}
 }

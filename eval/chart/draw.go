@@ -37,42 +37,65 @@ func (d *drawing) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, paper := range []bool{true, false} { // ours lie above
 		d.series(c, marks, y, paper)
 	}
-	d.labels(c, marks)
+	d.labels(c, marks, y)
 }
 
 func (d *drawing) look(series int) look {
 	return d.page.theme.lookOf(series, d.page.chart.Series[series].Paper)
 }
 
-// marks places all points. Those that would lie over each other, at the same X and nearly the same Y, are set side by side.
+// marks places all points. Those that would lie over each other are set side by side.
 func (d *drawing) marks(x, y func(float64) vg.Length) (marks []mark) {
 	for i, s := range d.page.chart.Series {
 		for j, p := range s.Points {
-			marks = append(marks, mark{i, j, vg.Point{X: x(p.X), Y: y(p.Y)}})
+			marks = append(marks, mark{i, j, vg.Point{X: x(d.page.chart.onAxis(p.X)), Y: y(p.Y)}})
 		}
 	}
-	order := make([]*mark, len(marks))
+	seen := make([]bool, len(marks))
+	var clusters [][]int
 	for i := range marks {
-		order[i] = &marks[i]
-	}
-	slices.SortStableFunc(order, func(a, b *mark) int { return cmp.Or(cmp.Compare(a.at.X, b.at.X), cmp.Compare(a.at.Y, b.at.Y)) })
-	for from := 0; from < len(order); {
-		to := from + 1
-		for to < len(order) && order[to].at.X-order[to-1].at.X < markRadius && order[to].at.Y-order[to-1].at.Y < markRadius && order[to].at.Y >= order[to-1].at.Y {
-			to++
+		if !seen[i] {
+			seen[i] = true
+			clusters = append(clusters, cluster(marks, seen, i))
 		}
-		aside(order[from:to])
-		from = to
+	}
+	for _, list := range clusters {
+		aside(marks, list)
 	}
 	return marks
 }
 
-// aside sets marks side by side, in the order of their series.
-func aside(list []*mark) {
+// cluster is a mark with those that cover it, those that cover them and so on, in the order of their series.
+func cluster(marks []mark, seen []bool, first int) []int {
+	list := []int{first}
+	for next := 0; next < len(list); next++ {
+		a := marks[list[next]].at
+		for j := range marks {
+			if b := marks[j].at; !seen[j] && near(a.X, b.X) && near(a.Y, b.Y) {
+				seen[j] = true
+				list = append(list, j)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// near reports whether two marks so far apart, across or up, cover each other for the most part.
+func near(a, b vg.Length) bool { return max(a, b)-min(a, b) < markRadius }
+
+// aside sets marks side by side around their middle.
+func aside(marks []mark, list []int) {
+	if len(list) < 2 {
+		return
+	}
 	const step = 1.7 * markRadius
-	slices.SortStableFunc(list, func(a, b *mark) int { return cmp.Compare(a.series, b.series) })
-	for i, m := range list {
-		m.at.X += step * (vg.Length(i) - vg.Length(len(list)-1)/2)
+	middle := vg.Length(0)
+	for _, i := range list {
+		middle += marks[i].at.X / vg.Length(len(list))
+	}
+	for n, i := range list {
+		marks[i].at.X = middle + step*(vg.Length(n)-vg.Length(len(list)-1)/2)
 	}
 }
 
@@ -102,14 +125,44 @@ func (d *drawing) line(c draw.Canvas, marks []mark, series int) {
 		}
 	}
 	slices.SortStableFunc(line, func(a, b vg.Point) int { return cmp.Compare(a.X, b.X) })
-	c.StrokeLines(d.look(series).line(), line)
+	style := d.look(series).line()
+	if len(style.Dashes) == 0 {
+		style.Width += pt(2) * vg.Length(d.hidden(series))
+	}
+	c.StrokeLines(style, line)
+}
+
+// hidden counts the series that are drawn over a line of this one, with two neighbouring points the same. The line is drawn
+// wider by them, so that its edges show.
+func (d *drawing) hidden(series int) (n int) {
+	s := &d.page.chart.Series[series]
+	for i := series + 1; i < len(d.page.chart.Series); i++ {
+		over, run := &d.page.chart.Series[i], 0
+		for _, p := range s.Points {
+			if over.Line && over.Paper == s.Paper && slices.ContainsFunc(over.Points, func(q Point) bool { return p.X == q.X && p.Y == q.Y }) {
+				run++
+			} else if run < 2 {
+				run = 0
+			}
+		}
+		if run > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *drawing) interval(c draw.Canvas, m mark, y func(float64) vg.Length) {
 	p := &d.page.chart.Series[m.series].Points[m.point]
 	if p.interval() {
-		d.whisker(c, d.look(m.series).color, m.at.X, y(p.Low), y(p.High))
+		d.whisker(c, pale(d.look(m.series).color), m.at.X, y(p.Low), y(p.High))
 	}
+}
+
+// pale lets what lies under a whisker show.
+func pale(c color.Color) color.Color {
+	r, g, b, _ := c.RGBA()
+	return color.NRGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: 0xa0}
 }
 
 // whisker is an upright line with caps.
@@ -152,10 +205,13 @@ func (t *theme) bar(c draw.Canvas, l look, box vg.Rectangle) {
 }
 
 // labels writes each label where it covers least of the markers and of the labels before it.
-func (d *drawing) labels(c draw.Canvas, marks []mark) {
+func (d *drawing) labels(c draw.Canvas, marks []mark, y func(float64) vg.Length) {
 	var taken []vg.Rectangle
 	for _, m := range marks {
 		taken = append(taken, around(m.at, markRadius+1, markRadius+1))
+		if p := &d.page.chart.Series[m.series].Points[m.point]; p.interval() {
+			taken = append(taken, vg.Rectangle{Min: vg.Point{X: m.at.X - 3, Y: y(p.Low)}, Max: vg.Point{X: m.at.X + 3, Y: y(p.High)}})
+		}
 	}
 	sty := d.page.theme.letters(9.5, d.page.theme.ink)
 	for _, m := range marks {
@@ -163,7 +219,7 @@ func (d *drawing) labels(c draw.Canvas, marks []mark) {
 		if label == "" {
 			continue
 		}
-		size := vg.Point{X: sty.Width(label), Y: 11}
+		size := vg.Point{X: sty.Width(label) * slack, Y: 11}
 		var best vg.Rectangle
 		least := vg.Length(-1)
 		for _, at := range labelPlaces(m.at, size) {

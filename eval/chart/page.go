@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ const (
 	legendLine  = 13 // height of a line of a legend
 	legendSpace = 5  // between the entries of a legend
 	legendMost  = 210
-	slack       = 1.06 // room for fonts that are wider than Liberation
+	slack       = 1.12 // room for fonts that are wider than Liberation
 	markRadius  = 4.2
 )
 
@@ -36,7 +37,7 @@ type page struct {
 func newPage(c *Chart, t *theme) *page {
 	p := &page{chart: c, theme: t, big: t.letters(14, t.ink), normal: t.letters(10.5, t.ink), little: t.letters(9, t.faint)}
 	inner := vg.Length(pageWidth - 2*pageMargin)
-	p.title, p.note = wrapped(p.big, c.Title, inner), wrapped(p.little, c.Note, inner)
+	p.title, p.note = wrapped(p.big, c.Title, inner/slack), wrapped(p.little, c.Note, inner/slack)
 	height, width := vg.Length(0), vg.Length(0)
 	for _, s := range c.Series {
 		lines := wrapped(p.normal, s.Name, legendMost)
@@ -112,13 +113,10 @@ func (p *page) plot(width vg.Length) *plot.Plot {
 		a.Label.Padding = pt(5)
 		a.Padding = pt(4)
 	}
-	if c.LogX {
-		out.X.Scale = plot.LogScale{}
-	}
 	switch {
 	case c.bars():
 		out.X.Padding = 0
-		out.X.Tick.LineStyle.Width = 0
+		out.X.Tick.LineStyle.Color = p.theme.back // room for markers on the axis
 		out.X.Tick.Marker = p.categories(width)
 	case c.LogX:
 		out.X.Tick.Marker = plot.ConstantTicks(c.logTicks())
@@ -126,8 +124,8 @@ func (p *page) plot(width vg.Length) *plot.Plot {
 		low, high := c.endsX()
 		out.X.Tick.Marker = plot.ConstantTicks(everyTick(low, high, 1))
 	}
-	if low, high := out.Y.Min, out.Y.Max; low == 0 && high == 100 {
-		out.Y.Tick.Marker = plot.ConstantTicks(everyTick(low, high, 20)) // shares
+	if low, high := out.Y.Min, out.Y.Max; low == 0 && (high == 100 || high == 1) {
+		out.Y.Tick.Marker = plot.ConstantTicks(everyTick(low, high, high/5)) // shares
 	}
 	out.TextHandler = p.normal.Handler
 	out.Legend = plot.Legend{TextStyle: p.normal}
@@ -158,22 +156,10 @@ func (c *Chart) wholeX() bool {
 	return high-low <= 12
 }
 
-func (c *Chart) endsX() (low, high float64) {
-	first := true
-	for _, s := range c.Series {
-		for _, p := range s.Points {
-			if first {
-				low, high, first = p.X, p.X, false
-			}
-			low, high = min(low, p.X), max(high, p.X)
-		}
-	}
-	return low, high
-}
-
 // everyTick puts a tick at each step from low to high.
 func everyTick(low, high, step float64) (ticks []plot.Tick) {
-	for v := low; v <= high; v += step {
+	for i := 0; low+float64(i)*step <= high; i++ {
+		v := low + float64(i)*step
 		ticks = append(ticks, plot.Tick{Value: v, Label: number(v)})
 	}
 	return ticks
@@ -184,8 +170,8 @@ func (c *Chart) logTicks() (ticks []plot.Tick) {
 	low, high := c.rangeX()
 	for power := 1e-6; power < 1e12; power *= 10 {
 		for _, step := range []float64{1, 2, 5} {
-			if v := power * step; v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: number(v)})
+			if at := math.Log10(power * step); at >= low && at <= high {
+				ticks = append(ticks, plot.Tick{Value: at, Label: number(power * step)})
 			}
 		}
 	}

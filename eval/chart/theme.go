@@ -22,16 +22,16 @@ type theme struct {
 }
 
 // lightTheme has the colours of Okabe and Ito ("Color universal design", 2008), which people with any of the common kinds of
-// colour blindness tell apart, those that are faint on white made darker, and a brown.
+// colour blindness tell apart, those that are faint on white made darker, and three more.
 func lightTheme() *theme {
 	return &theme{fonts: font.NewCache(liberation.Collection()), back: rgb(0xffffff), ink: rgb(0x1f2328), faint: rgb(0x57606a), grid: rgb(0xdfe3e8), colors: []color.Color{
-		rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xb8559a), rgb(0xb98500), rgb(0x3fa7e0), rgb(0x4d4d4d), rgb(0x8c510a)}}
+		rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xb8559a), rgb(0xb98500), rgb(0x3fa7e0), rgb(0x4d4d4d), rgb(0x8c510a), rgb(0x6f4fc1), rgb(0x7d8a00)}}
 }
 
 // darkTheme has the same hues, lighter.
 func darkTheme() *theme {
 	return &theme{fonts: font.NewCache(liberation.Collection()), back: rgb(0x0d1117), ink: rgb(0xe6edf3), faint: rgb(0xa0a8b2), grid: rgb(0x2d333b), colors: []color.Color{
-		rgb(0x4da3e0), rgb(0xff8a4c), rgb(0x2cc295), rgb(0xe39bc4), rgb(0xf0b429), rgb(0xa6dcff), rgb(0xd0d7de), rgb(0xc49a6c)}}
+		rgb(0x4da3e0), rgb(0xff8a4c), rgb(0x2cc295), rgb(0xe39bc4), rgb(0xf0b429), rgb(0xa6dcff), rgb(0xd0d7de), rgb(0xc49a6c), rgb(0xb8a1ff), rgb(0xc3d045)}}
 }
 
 func rgb(v uint32) color.Color {
@@ -46,7 +46,7 @@ type look struct {
 }
 
 // lookOf gives each series a colour and a shape. After all colours have been used the shapes are shifted, so that no
-// pair comes twice among 64.
+// pair comes twice among 80.
 func (t *theme) lookOf(i int, paper bool) look {
 	n := len(t.colors)
 	return look{color: t.colors[i%n], shape: (i + i/n) % len(markerShapes()), hollow: paper}

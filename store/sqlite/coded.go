@@ -14,6 +14,7 @@ import (
 type coded struct {
 	agents, threads, blocks, edits []string
 	passages, events, turns        []string
+	sayings                        []string
 	entries                        []codedEntry
 	docs                           []codedDoc
 	vectors                        [][]codedVectors // by list
@@ -32,7 +33,7 @@ type codedDoc struct {
 
 func (s *Store) code(c *store.Commit) (*coded, error) {
 	x := &coded{}
-	for _, f := range []func(*store.Commit, *coded) error{s.codeConfig, s.codeLog, s.codeDocs, s.codeVectors} {
+	for _, f := range []func(*store.Commit, *coded) error{s.codeConfig, s.codeLog, s.codeDocs, s.codeVectors, s.codeSayings} {
 		if err := f(c, x); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ func (w *work) apply(c *store.Commit, x *coded) error {
 	w.now = c.Now
 	for _, f := range []func(*store.Commit, *coded) error{
 		w.applyLease, w.applyAgents, w.applyThreads, w.applyBlocks, w.applyRecords,
-		w.applyPassages, w.applyDocs, w.applyEntries, w.applyDocIDs, w.applyDead, w.applyUnembed, w.applyVectors, w.applyRests, w.applyEvents, w.applyConsume, w.applyTurns, w.applySpending, w.applyAcquire,
+		w.applyPassages, w.applyDocs, w.applyEntries, w.applyDocIDs, w.applyDead, w.applyUnembed, w.applyVectors, w.applyRests, w.applyEvents, w.applyConsume, w.applyTurns, w.applySpending, w.applySayings, w.applyAcquire,
 		w.applyPending,
 	} {
 		if err := f(c, x); err != nil {

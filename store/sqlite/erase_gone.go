@@ -22,7 +22,7 @@ const (
 var (
 	threadRanges = [...]string{"DELETE FROM entries WHERE no BETWEEN ? AND ?"}
 	threadRows   = [...]string{"DELETE FROM summaries WHERE thread = ?", "DELETE FROM turns WHERE thread = ?",
-		"DELETE FROM events WHERE thread = ?", "DELETE FROM consumed WHERE thread = ?"}
+		"DELETE FROM events WHERE thread = ?", "DELETE FROM consumed WHERE thread = ?", "DELETE FROM sayings WHERE thread = ?"}
 	ownerRanges = [...]string{"DELETE FROM passages WHERE no BETWEEN ? AND ?", "DELETE FROM docs WHERE no BETWEEN ? AND ?",
 		"DELETE FROM dead WHERE no BETWEEN ? AND ?", "DELETE FROM packs WHERE no BETWEEN ? AND ?"}
 	ownerRows = [...]string{"DELETE FROM entry_keys WHERE owner = ?", "DELETE FROM ids WHERE owner = ?", "DELETE FROM sources WHERE owner = ?",

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"strings"
 
 	"memgpt"
@@ -21,7 +22,7 @@ func (w *eraser) apply() error {
 	if _, err := w.c.exec(sqlUnclean); err != nil {
 		return err
 	}
-	for _, f := range []func() error{w.threads, w.blocks, w.histories, w.entries, w.passages, w.turns, w.events, w.keys, w.docs,
+	for _, f := range []func() error{w.threads, w.blocks, w.histories, w.entries, w.sayings, w.passages, w.turns, w.events, w.keys, w.docs,
 		w.records, w.goneThreads, w.flush, w.goneAgents, w.goneBlocks, w.droppedVectors} {
 		if err := f(); err != nil {
 			return err
@@ -225,4 +226,15 @@ func (w *eraser) keys() error {
 	return nil
 }
 
-func (w *eraser) records() error { return w.applyRecords(&store.Commit{Records: w.e.Records}, nil) }
+func (w *eraser) records() error {
+	return w.applyRecords(&store.Commit{Records: w.e.Records, Drop: unversioned(w.e.Drop)}, nil)
+}
+
+// unversioned returns records whose versions are not checked.
+func unversioned(records []store.Record) []store.Record {
+	list := slices.Clone(records)
+	for i := range list {
+		list[i].Version = 0
+	}
+	return list
+}

@@ -95,7 +95,7 @@ func TestOpenErrors(t *testing.T) {
 		{filepath.Join(text, "m.db"), memgpt.CodeInvalid, []string{"not a directory", "give another path"}},
 		{text, memgpt.CodeInvalid, []string{"not a SQLite database"}},
 		{foreign, memgpt.CodeInvalid, []string{"another program's"}},
-		{newer, memgpt.CodeNewer, []string{"version 99", "up to 5", "use the newer program"}},
+		{newer, memgpt.CodeNewer, []string{"version 99", "up to 6", "use the newer program"}},
 		{"", memgpt.CodeInvalid, []string{"no path"}},
 	} {
 		before, _ := os.ReadFile(tt.path)

@@ -196,6 +196,11 @@ func (f *Faulty) Spending(ctx context.Context, q store.SpendingRange) ([]store.S
 	return through(f, func() ([]store.Spending, error) { return f.Inner.Spending(ctx, q) })
 }
 
+// Sayings implements store.Store.
+func (f *Faulty) Sayings(ctx context.Context, q store.SayingRange) ([]store.Saying, error) {
+	return through(f, func() ([]store.Saying, error) { return f.Inner.Sayings(ctx, q) })
+}
+
 // Turn implements store.Store.
 func (f *Faulty) Turn(ctx context.Context, tenant, id string) (memgpt.Turn, error) {
 	return through(f, func() (memgpt.Turn, error) { return f.Inner.Turn(ctx, tenant, id) })

@@ -25,6 +25,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}{
 		{"AgentsRoundTrip", testAgents}, {"ThreadsRoundTrip", testThreads}, {"Versions", testVersions},
 		{"NamesAreUnique", testNames}, {"Blocks", testBlocks}, {"Records", testRecords}, {"Spending", testSpending}, {"SpendingRefused", testSpendingRefused}, {"SpendingAtOnce", testSpendingAtOnce},
+		{"Sayings", testSayings}, {"SayingsWithTheStep", testSayingsWithTheStep}, {"SayingsClaimedOnce", testSayingsClaimedOnce},
+		{"SayingsBound", testSayingsBound}, {"SayingsErased", testSayingsErased},
 		{"ConflictUndoesAll", testConflictUndoesAll}, {"NotFound", testNotFound}, {"CancelledCommit", testCancelled},
 		{"Entries", testEntries}, {"EntryRanges", testRanges}, {"EntryOrderOfIDs", testEntriesByID},
 		{"EntryKeys", testEntryKeys}, {"EntriesTaken", testEntriesTaken}, {"EveryPart", testParts},
