@@ -96,13 +96,14 @@ func decode[T any](raw json.RawMessage) (T, error) {
 
 // definition is one memory function in both forms.
 type definition struct {
-	name    string
-	full    string // description
-	compact string // description; "" where the name says it all
-	effect  memgpt.Effect
-	final   bool
-	search  bool
-	aliases map[string]string
+	name     string
+	full     string // description
+	compact  string // description; "" where the name says it all
+	effect   memgpt.Effect
+	final    bool
+	search   bool
+	rewrites bool // tool.Tool.Rewrites
+	aliases  map[string]string
 	// fullOnly are arguments that the compact form doesn't name, and takes.
 	fullOnly []string
 	schema   func() (*schema.Schema, error)
@@ -200,7 +201,7 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	run := func(ctx context.Context, in tool.Invocation) (string, error) {
 		return d.call(ctx, call{in.Memory, size}, in.Args)
 	}
-	return tool.Tool{Spec: spec, Effect: d.effect, Accepts: accepts, Aliases: d.aliases, Final: d.final, Search: d.search, Call: run}, nil
+	return tool.Tool{Spec: spec, Effect: d.effect, Accepts: accepts, Aliases: d.aliases, Final: d.final, Search: d.search, Rewrites: d.rewrites, Call: run}, nil
 }
 
 // definitions lists the functions: speech first, then memory from the nearest to the farthest.
