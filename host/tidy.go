@@ -19,7 +19,7 @@ import (
 const (
 	tidyTurns    = 8                // memgpt.Tidy.Turns
 	tidyIdle     = 10 * time.Minute // memgpt.Tidy.Idle
-	tidyDayTurns = 24               // turns of tidying that are begun on a day, one in an hour; more wait for the next
+	tidyDayTurns = 24               // turns of tidying that are begun on a day; more wait for the next
 	tidyPace     = 2 * time.Second  // how often is looked whether a user is served still
 	tidyBackOff  = 7                // doublings of Idle after turns that came to nothing
 )
@@ -73,13 +73,13 @@ func (h *Host) tidyDue(ctx context.Context, a *memgpt.Agent, t *store.Tidied) (d
 	case fresh.pressed:
 		due, why = now, tidyPressed
 	case fresh.turns >= most:
-		due, why = now, fmt.Sprintf("%d turns since the last", most)
+		due, why = now, tidyCount(most, "turn")+" since the last"
 	default:
 		due, why = fresh.last.Add(idle), "nobody wrote for "+tidySpan(idle)
 	}
 	if t.Fails > 0 {
 		if again := t.At.Add(min(idle<<min(t.Fails, tidyBackOff), 24*time.Hour)); again.After(due) {
-			due, why = again, fmt.Sprintf("the last %d came to nothing; %s", t.Fails, why)
+			due, why = again, fmt.Sprintf("%s came to nothing; %s", tidyCount(t.Fails, "try"), why)
 		}
 	}
 	if due.Before(now) {
@@ -89,6 +89,17 @@ func (h *Host) tidyDue(ctx context.Context, a *memgpt.Agent, t *store.Tidied) (d
 		due, why = end, fmt.Sprintf("tidying had its %d turns of the day; %s", tidyDayTurns, why)
 	}
 	return due, why, nil
+}
+
+// tidyCount writes a count with its noun.
+func tidyCount(n int, noun string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // tidySpan writes a duration without units that are 0.
@@ -199,6 +210,9 @@ func tidyBegun(e *memgpt.Event) bool {
 func (h *Host) tidyCommit(ctx context.Context, a *memgpt.Agent, e *memgpt.Event, due time.Time, why string) (*store.Commit, error) {
 	now := h.cfg.Now()
 	if e != nil {
+		if !due.After(now) && e.Due.Before(due) { // it stays what RunDue waits for
+			due = e.Due
+		}
 		moved, timer := *e, *e.Timer
 		timer.For, timer.Wait, timer.Seen = due, why, now
 		moved.Due, moved.Timer = due, &timer

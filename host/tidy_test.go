@@ -330,3 +330,44 @@ func TestTidyByHand(t *testing.T) {
 		}
 	})
 }
+
+// TestTheShareOfTidyingIsWaitedFor: who runs what is due for the conversation waits for its end, however long it takes. Its event
+// stays due since when it was, else it would be no more of what is waited for.
+func TestTheShareOfTidyingIsWaitedFor(t *testing.T) {
+	tidyTest(t, memgpt.Tidy{Idle: time.Hour}, func(t *testing.T, w *mailWorld, watch *tidyWatch) {
+		w.talk("one")
+		w.stop()
+		time.Sleep(2 * time.Hour)
+		watch.slow = 10 * time.Minute
+		w.unstarted = true
+		w.start(0)
+		agent, begun := w.agents["Ada"], time.Now()
+		done := make(chan error, 1)
+		go func() { done <- w.host.RunDue(t.Context(), "", agent.ID, store.TidyThreadID(agent.ID)) }()
+		time.Sleep(time.Minute)
+		events, err := w.inner.Events(t.Context(), store.EventRange{Thread: store.TidyThreadID(agent.ID), Until: begun.Add(-time.Minute)})
+		if err != nil || len(events) != 1 || !events[0].Begun {
+			t.Errorf("events due since before: %+v, %v", events, err)
+		}
+		mailMust(t, <-done)
+		if turns := w.tidyTurns(); len(turns) != 1 || turns[0].State != memgpt.TurnDone || w.pending() != 0 {
+			t.Errorf("turns %+v, %d events wait", turns, w.pending())
+		}
+	})
+}
+
+// TestTidyingSaysWhyInWords: reasons count in the singular and the plural.
+func TestTidyingSaysWhyInWords(t *testing.T) {
+	tidyTest(t, memgpt.Tidy{Turns: 1, Idle: time.Hour}, func(t *testing.T, w *mailWorld, watch *tidyWatch) {
+		watch.fail = memgpt.Errorf(memgpt.CodeModelAuth, "no key")
+		for _, want := range []string{"1 try came to nothing; 1 turn since the last", "2 tries came to nothing; 1 turn since the last"} {
+			w.talk("hello")
+			_, why, err := w.host.TidyDue(t.Context(), w.agents["Ada"])
+			if err != nil || why != want {
+				t.Errorf("%q, %v, want %q", why, err, want)
+			}
+			time.Sleep(3 * time.Hour)
+			synctest.Wait()
+		}
+	})
+}
