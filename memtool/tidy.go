@@ -24,6 +24,9 @@ func Tidying(compact bool) ([]tool.Tool, error) {
 		if !slices.Contains(tidyFunctions(), d.name) {
 			continue
 		}
+		if d.name == updateFunction {
+			d.fullOnly = tidyHidden // the instructions name ended
+		}
 		t, err := d.tool(form)
 		if err == nil && d.effect == memgpt.EffectMemory && d.name != memgpt.FuncYield {
 			err = demandReason(&t, form)
@@ -36,9 +39,15 @@ func Tidying(compact bool) ([]tool.Tool, error) {
 	return tools, nil
 }
 
+// updateFunction is the function that marks the end of what is no longer true.
+const updateFunction = "archival_memory_update"
+
+// tidyHidden are the arguments of updateFunction that the compact form of tidying doesn't name.
+var tidyHidden = []string{"about", "from"}
+
 func tidyFunctions() []string {
 	return []string{memgpt.FuncYield, "core_memory_append", "memory_replace", "memory_rethink", "conversation_search",
-		"archival_memory_insert", "archival_memory_search", "archival_memory_update", "archival_memory_merge", "memory_read"}
+		"archival_memory_insert", "archival_memory_search", updateFunction, "archival_memory_merge", "memory_read"}
 }
 
 // demandReason adds the argument to a function, which fails without it.
