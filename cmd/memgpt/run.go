@@ -81,8 +81,8 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	a.sayCost(record.Usage)
 	if err := a.runShare(ctx, &agent, th, others, asJSON, turn.ID, record.ID); err != nil {
 		a.say("what else was due goes on with the next run: %v", err)
-	} else if err := a.tidyShare(ctx, agent, begun); err != nil {
-		a.say("memory work goes on with the next run: %v", err)
+	} else if err := a.tidyShare(ctx, agent, begun, tidyShareTime); err != nil {
+		a.say("memory work goes on with the next run, or with chat or daemon: %v", err)
 	}
 	a.runHook(ctx, &agent)
 	a.embedOwn(ctx, agent)

@@ -188,20 +188,20 @@ const (
 )
 
 // errShareOver ends the share of memory work that a run does.
-var errShareOver = memgpt.Errorf(memgpt.CodeBusy, "%v are over", tidyShareTime)
+var errShareOver = memgpt.Errorf(memgpt.CodeBusy, "it has had its time in this run")
 
 // tidyShare runs the memory work that was due before the command began, where no daemon does. It has its turn after the answer, so
 // that nobody waits for it, and a bounded time, since whoever called the command waits for its end: a tidier may never end.
-func (a *app) tidyShare(ctx context.Context, agent memgpt.Agent, begun time.Time) error {
+func (a *app) tidyShare(ctx context.Context, agent memgpt.Agent, begun time.Time, most time.Duration) error {
 	id := store.TidyThreadID(agent.ID)
 	events, err := a.store.Events(ctx, store.EventRange{Tenant: agent.Tenant, Thread: id, Until: begun, Limit: 1})
 	if err != nil || len(events) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, tidyShareTime, errShareOver)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errShareOver)
 	defer cancel()
 	tell := time.AfterFunc(tidyShareTell, func() {
-		a.say("memory work runs, for %v at most; what is not done then, or at Ctrl-C, goes on later", tidyShareTime)
+		a.say("memory work runs, for %v at most; what is not done then, or at Ctrl-C, goes on later", most)
 	})
 	defer tell.Stop()
 	err = a.host.RunDue(ctx, agent.Tenant, agent.ID, id)
