@@ -336,7 +336,7 @@ func TestTidyingCanBeUndone(t *testing.T) {
 		t.Errorf("undone: %q, left: %q", done.Done, done.Left)
 	}
 	again, err := e.kernel.UndoTidy(t.Context(), &agent, turn.ID)
-	if err != nil || len(again.Done) != 0 {
+	if err != nil || len(again.Done) != 0 || strings.Contains(strings.Join(again.Left, "\n"), "human") {
 		t.Errorf("a second time: %+v, %v", again, err)
 	}
 	_, now, err := e.kernel.RestoreBlock(t.Context(), &agent, "human", 0)

@@ -151,7 +151,7 @@ func (k *Kernel) undoBlock(ctx context.Context, a *memgpt.Agent, label, turn str
 		}
 		before := slices.ContainsFunc(history[:n], func(e store.BlockEdit) bool { return e.Cause.Turn == turn })
 		if n == len(history) {
-			if before {
+			if before && !undoneAlready(history, turn) {
 				done.Left = append(done.Left, fmt.Sprintf("block %s was changed since, in version %d; memgpt blocks undo takes older versions", label, b.Version))
 			}
 			return nil
@@ -160,7 +160,7 @@ func (k *Kernel) undoBlock(ctx context.Context, a *memgpt.Agent, label, turn str
 		if n > 0 {
 			value = history[n-1].Value
 		}
-		_, err = k.putBack(ctx, a, b, value, "undo "+turn)
+		_, err = k.putBack(ctx, a, b, value, undoCall+turn)
 		if memgpt.CodeOf(err) == memgpt.CodeConflict && try < maxConflicts {
 			continue
 		}
@@ -177,6 +177,19 @@ func (k *Kernel) undoBlock(ctx context.Context, a *memgpt.Agent, label, turn str
 		}
 		return nil
 	}
+}
+
+// undoCall begins the Cause.Call of an edit that took a turn's back.
+const undoCall = "undo "
+
+// undoneAlready reports whether the turn's last edits of a block were taken back.
+func undoneAlready(history []store.BlockEdit, turn string) bool {
+	for i := len(history) - 1; i > 0; i-- {
+		if history[i-1].Cause.Turn == turn {
+			return history[i].Cause.Call == undoCall+turn
+		}
+	}
+	return false
 }
 
 // undoPassages takes the passages back that a turn stored, the last first, since one may have replaced another.
