@@ -1,6 +1,7 @@
 package memtool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +86,36 @@ func TestSearchShowsTimes(t *testing.T) {
 		`{"id":"passage-2","kind":"passage","time":"2024-10-14T15:04:05+09:00","text":"Lin lives in Oslo."}`,
 		`{"contradict":[{"id":"passage-1","about":"2024-05","ended":"2024-09-14T15:04:05+09:00","learned":"2024-07-14T15:04:05+09:00"},`+
 			`{"id":"passage-2","learned":"2024-10-14T15:04:05+09:00"}],"differs":[{"kind":"name","first":"Rome","second":"Oslo"}],"newer":"passage-2","note":"mark what holds no more: archival_memory_update with ended"}`)
+}
+
+// TestContradictionsCostNoHits: what tells of contradictions takes no text from a hit that fits without it.
+func TestContradictionsCostNoHits(t *testing.T) {
+	f := newFake()
+	f.hits = tool.Hits{Total: 4, Size: 5}
+	for i := range 4 {
+		id := fmt.Sprint("passage-", i)
+		f.hits.List = append(f.hits.List, tool.Hit{ID: id, Kind: memgpt.KindPassage, Time: f.now, Text: strings.Repeat("the lid is red ", 10) + id, Learned: f.now})
+		f.hits.Contradictions = append(f.hits.Contradictions, tool.Contradiction{First: "passage-0", Second: id,
+			Differs: []tool.Difference{{Kind: "name", Here: strings.Repeat("red ", 100), There: strings.Repeat("blue ", 100)}}})
+	}
+	whole := f.hits.Contradictions
+	f.hits.Contradictions = nil
+	least := memgpt.Runes(f.ok(t, "archival_memory_search", `{"query":"lid"}`))
+	f.hits.Contradictions = whole
+	told := map[int]int{}
+	for room := least + 3000; room >= least; room -= 50 {
+		f.room = room
+		text := f.ok(t, "archival_memory_search", `{"query":"lid"}`)
+		told[strings.Count(text, `"contradict"`)]++
+		if n := memgpt.Runes(text); n > room || strings.Contains(text, `"cut"`) || strings.Contains(text, strings.Repeat("red ", 30)) {
+			t.Fatalf("room %d, %d characters:\n%s", room, n, text)
+		}
+	}
+	if len(told) != 4 {
+		t.Errorf("contradictions told, and in how many sizes: %v", told)
+	}
+	f.room = least * 3 / 4
+	if text := f.ok(t, "archival_memory_search", `{"query":"lid"}`); strings.Count(text, `"contradict"`) != 1 || strings.Contains(text, `"differs"`) {
+		t.Errorf("where hits are cut anyway:\n%s", text)
+	}
 }

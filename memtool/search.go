@@ -96,6 +96,9 @@ func search(ctx context.Context, c call, q tool.Query, start, end, other string)
 	if err != nil {
 		return "", err
 	}
+	if hits.Contradictions, err = c.affordable(q, hits); err != nil {
+		return "", err
+	}
 	if hits.Total == 0 {
 		return strings.TrimSuffix(nothing(q, other)+"\n"+byWords(hits), "\n"), nil
 	}
@@ -157,7 +160,7 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 // contradiction is a pair of hits that say different things, as it is shown: one object on a line, as hits are.
 type contradiction struct {
 	Contradict []datedHit   `json:"contradict"`
-	Differs    []contrasted `json:"differs"`
+	Differs    []contrasted `json:"differs,omitempty"`
 	Newer      string       `json:"newer,omitempty"`
 	Note       string       `json:"note,omitempty"`
 }
@@ -175,13 +178,36 @@ type contrasted struct {
 	Second string `json:"second"`
 }
 
-// maxContradictions is how many pairs are shown of a page.
-const maxContradictions = 3
+const (
+	maxContradictions = 3  // pairs that are shown of a page
+	maxDiffers        = 80 // characters that are shown of a difference, which stands in the hits too
+)
+
+// affordable returns the contradictions that can be told without cutting a hit for them. Where the hits alone are too long, the first
+// is told, without what differs.
+func (c call) affordable(q tool.Query, hits tool.Hits) ([]tool.Contradiction, error) {
+	list := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
+	for n := len(list); n > 0; n-- {
+		hits.Contradictions = list[:n]
+		if text, err := c.render(q, hits); err != nil || c.Fits(text) {
+			return list[:n], err
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	hits.Contradictions = nil
+	if text, err := c.render(q, hits); err != nil || c.Fits(text) {
+		return nil, err
+	}
+	list = slices.Clone(list[:1])
+	list[0].Differs = nil
+	return list, nil
+}
 
 // contradictions tells which of the hits contradict each other, with the dates of both.
 func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
-	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
-	for i, pair := range shown {
+	for i, pair := range hits.Contradictions {
 		out := contradiction{Newer: pair.Newer}
 		if i == 0 {
 			out.Note = "mark what holds no more: archival_memory_update with ended"
@@ -197,7 +223,7 @@ func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
 			out.Contradict = append(out.Contradict, d)
 		}
 		for _, d := range pair.Differs {
-			out.Differs = append(out.Differs, contrasted{d.Kind, d.Here, d.There})
+			out.Differs = append(out.Differs, contrasted{d.Kind, shorten(d.Here, maxDiffers), shorten(d.There, maxDiffers)})
 		}
 		line, err := marshal(out)
 		if err != nil {
