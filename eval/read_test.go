@@ -199,3 +199,16 @@ func TestSharedDataIsRead(t *testing.T) {
 		t.Errorf("there are %d chains", len(s.Cases))
 	}
 }
+
+// TestChainsNeedADirectory names the mistake where a file is given, and reads keys that are nothing but short.
+func TestChainsNeedADirectory(t *testing.T) {
+	dir := chains(t)
+	for _, suite := range []string{SuiteNestedKV, SuiteRelay} {
+		if _, err := Load(suite, filepath.Join(dir, pairsFile), false); err == nil || !strings.Contains(err.Error(), "no directory") {
+			t.Errorf("%s: %v", suite, err)
+		}
+	}
+	if a, b := depotCode("----------", map[string]bool{}), depotCode("a-b", map[string]bool{}); a != "DP-" || b != "DP-AB" {
+		t.Errorf("%q and %q", a, b)
+	}
+}

@@ -80,7 +80,7 @@ func (a *app) runSweep(ctx context.Context, name string, f evalFlags, s sweepFla
 	if err != nil {
 		return err
 	}
-	if f.cache == "" { // the vectors are the same in all runs
+	if f.vectorDir() == "" { // the vectors are the same in all runs
 		if f.cache, err = os.MkdirTemp("", "memgpt-sweep-"); err != nil {
 			return err
 		}
