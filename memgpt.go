@@ -167,7 +167,7 @@ type Cause struct {
 	Origin Origin
 	Agent  string
 	Turn   string
-	Call   string // name of the function that made the change
+	Call   string // name of the function that made the change; in tidying with the id of its call
 }
 
 // Passage is one text of archival storage. It is never changed: an update stores a new one that supersedes it.

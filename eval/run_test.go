@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -173,20 +172,6 @@ func TestStandInFollowsChains(t *testing.T) {
 	}
 	if rep := run(t, Config{Model: standIn(t)}, s); *rep.Accuracy != 100 {
 		t.Errorf("got %+v", rep)
-	}
-}
-
-// TestStandInFollowsThePapersChains loses no pair of the published files, of which each page of results shows several that are alike.
-func TestStandInFollowsThePapersChains(t *testing.T) {
-	dir := filepath.Join(shared(t), "nested_kv")
-	for _, name := range []string{SuiteNestedKV, SuiteRelay} {
-		s, err := Load(name, dir, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if rep := run(t, Config{Model: standIn(t), Limit: 2}, s); *rep.Accuracy != 100 || rep.N != 12 {
-			t.Errorf("%s: %v %% of %d are right, by level %v", name, *rep.Accuracy, rep.N, rep.ByLevel)
-		}
 	}
 }
 

@@ -14,6 +14,12 @@ import (
 // reason to wake the model, is put off or dropped: then beat returns true. An agent that wants heartbeats has exactly one
 // pending beside the event in hand, so they never pile up.
 func (h *Host) beat(ctx context.Context, c *conversation, w *store.Work) (later bool, err error) {
+	if c.tidies() {
+		if tidyBegun(&w.Event) {
+			return false, nil
+		}
+		return h.judgeTidy(ctx, w)
+	}
 	wants := beats(&w.State.Agent)
 	if !wants {
 		c.beating = false
@@ -147,9 +153,12 @@ func (h *Host) sooner(ctx context.Context, a *memgpt.Agent, e *memgpt.Event, nex
 	return err
 }
 
-// Heartbeats makes the timer heartbeats of the agent's conversations follow its settings, to be called where those were
-// changed; a turn does it for its own conversation.
+// Heartbeats makes the timer heartbeats of the agent's conversations follow its settings, and the tidying of its memory, to be
+// called where those were changed; a turn does it for its own conversation.
 func (h *Host) Heartbeats(ctx context.Context, agent memgpt.Agent) error {
+	if err := h.ensureTidy(ctx, &agent); err != nil {
+		return err
+	}
 	if !beats(&agent) {
 		return nil // pending ones are dropped when they come due
 	}
@@ -158,6 +167,9 @@ func (h *Host) Heartbeats(ctx context.Context, agent memgpt.Agent) error {
 		return err
 	}
 	for i := range threads {
+		if store.IsTidyThread(&threads[i]) {
+			continue
+		}
 		if err := h.ensureBeat(ctx, &agent, &threads[i], ""); err != nil {
 			return err
 		}

@@ -164,6 +164,8 @@ func timedAnew(a *memgpt.Agent, e *memgpt.Event, now time.Time) memgpt.Event {
 	t.Seen, t.Wait = now, ""
 	if isBeat(e) {
 		t.For = nextBeat(a, now)
+	} else if e.Type == memgpt.EventTidy { // it is judged then
+		t.For = now
 	} else if line, err := calendar.ParseCron(t.Cron); err == nil && t.Cron != "" {
 		from := now
 		if t.After.After(from) {
@@ -208,6 +210,9 @@ func (k *clock) look(ctx context.Context, now time.Time) error {
 		}
 		k.h.wakeFor(events)
 	} else {
+		if err := k.h.cutElsewhere(ctx); err != nil {
+			return err
+		}
 		k.h.wakeOwn(now)
 		if err := k.h.wakeAwaited(ctx); err != nil {
 			return err
@@ -277,6 +282,7 @@ func (h *Host) wakeFor(events []memgpt.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range events {
+		h.cutTidying(&e)
 		c := h.conversation(e.Tenant, e.Agent, e.Thread)
 		if inHand := h.turns[e.Turn] != nil && h.elsewhere[e.Turn] == nil; !inHand && c.last != e.Turn {
 			c.wanted = true

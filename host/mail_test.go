@@ -35,7 +35,8 @@ type mailWorld struct {
 	agents map[string]memgpt.Agent
 	mains  map[string]memgpt.Thread
 
-	unstarted bool // the next host runs what it is asked to, as memgpt run
+	poll      time.Duration // of the next host
+	unstarted bool          // the next host runs what it is asked to, as memgpt run
 }
 
 type mailRandom struct{ *rand.Rand }
@@ -72,12 +73,12 @@ func (w *mailWorld) start(at int64) {
 	search, err := retrieve.New(retrieve.Config{Index: w.faulty, Store: w.faulty})
 	mailMust(w.t, err)
 	k, err := kernel.New(kernel.Config{Store: w.faulty, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: 16384,
-		System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, NewID: w.newID,
+		System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, Tidying: memtool.Tidying, NewID: w.newID,
 		Model: func(a memgpt.Agent) (memgpt.Model, error) {
 			return script.New(script.Config{Func: func(_ int, req *memgpt.Request) script.Reply { return w.think(a, req) }}), nil
 		}})
 	mailMust(w.t, err)
-	w.host, err = host.New(host.Config{Store: w.faulty, Kernel: k, NewID: w.newID, Retries: 1})
+	w.host, err = host.New(host.Config{Store: w.faulty, Kernel: k, NewID: w.newID, Retries: 1, Poll: w.poll})
 	mailMust(w.t, err)
 	if !w.unstarted {
 		mailMust(w.t, w.host.Start(w.t.Context()))

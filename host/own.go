@@ -49,6 +49,7 @@ type conversation struct {
 	state   *store.State  // between turns; nil when it must be loaded
 	shared  int64         // store.Committed.Shared when agent and blocks of state were read; 0 is not known
 	slot    *list.Element // in Host.idle
+	aside   bool          // tidying is to stop for a user; guarded by Host.mu
 	beating bool          // a timer heartbeat is known to be pending
 }
 

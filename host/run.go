@@ -16,6 +16,12 @@ const givenUp = time.Minute
 
 // runEvent runs the next event of a conversation, if there is one.
 func (h *Host) runEvent(ctx context.Context, c *conversation) {
+	if c.tidies() {
+		if waits, err := h.waitsForUser(ctx, c); waits || err != nil {
+			h.trouble(ctx, c, nil, err)
+			return
+		}
+	}
 	held, err := h.hold(ctx, c)
 	if err == nil && !held {
 		h.refused(c)
@@ -184,8 +190,12 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	w.Emit, w.Ends = func(u memgpt.Update) { h.told(t, k, u) }, k.ends
 	w.More = func() bool { return h.more(c, k) }
 	h.steering(c, w)
+	agent := w.State.Agent
 	w.Wake, w.Sent = h.wakeClock, h.wakeMail
 	h.allowCancel(c, t, cancel)
+	if c.tidies() {
+		h.watchUsers()
+	}
 	err := h.guard(func() error { return h.cfg.Kernel.Run(ctx, w) })
 	if err == nil {
 		err = unended(ctx, w.Turn)
@@ -205,6 +215,7 @@ func (h *Host) runTurn(ctx context.Context, c *conversation, t *Turn, w *store.W
 	}
 	if err == nil && !waits {
 		h.finish(t, w.Turn, nil)
+		h.afterTurn(ctx, c, &agent)
 	} else if lost := context.Cause(ctx); err != nil && lost != nil && memgpt.CodeOf(lost) == memgpt.CodeLeaseLost {
 		err = lost
 	}
@@ -219,6 +230,8 @@ func (h *Host) allowCancel(c *conversation, t *Turn, cancel context.CancelCauseF
 	switch {
 	case t.cancelled:
 		cancel(ErrCancelled)
+	case c.aside:
+		cancel(errAside)
 	case t.replaced:
 		cancel(ErrReplaced)
 	}
@@ -393,6 +406,9 @@ func (h *Host) trouble(ctx context.Context, c *conversation, t *Turn, err error)
 		return
 	case ctx.Err() != nil:
 		return // Close tells who waits
+	case errors.Is(err, errAside):
+		h.standAside(c)
+		return
 	}
 	c.fails++
 	if c.fails > h.cfg.Retries || code == memgpt.CodeClosed || code == memgpt.CodeNotFound {

@@ -66,6 +66,10 @@ func (h *Host) Event(m Message) (memgpt.Event, error) {
 	if m.Agent == "" || m.Thread == "" {
 		return memgpt.Event{}, memgpt.Errorf(memgpt.CodeInvalid, "take a message in: name agent and thread by their IDs")
 	}
+	if m.Thread == store.TidyThreadID(m.Agent) {
+		return memgpt.Event{}, memgpt.Errorf(memgpt.CodeInvalid, "take a message in: the conversation %q is the system's own, in which"+
+			" memory is tidied; write in another", store.TidyThread)
+	}
 	if isEmpty(msg) {
 		return memgpt.Event{}, memgpt.Errorf(memgpt.CodeInvalid, "take a message in: it is empty; write some text")
 	}
@@ -177,6 +181,7 @@ func (h *Host) endSend(ctx context.Context, c *conversation, t *Turn, e memgpt.E
 		c.wanted = true
 	}
 	if s.taken && !later {
+		h.cutTidying(&e)
 		h.stir(c, &e)
 		h.notice(c, &e)
 	}

@@ -24,6 +24,8 @@ type call struct {
 	heartbeat bool   // its value
 	text      string
 	failed    bool
+	again     bool   // it is run anew, after it was done by what somebody else changed meanwhile
+	rebased   bool   // it works on blocks as the model saw them, and keeps what others added since
 	on        string // ID of the conversation whose answer it waits for
 }
 
@@ -148,6 +150,9 @@ func unspaced(s string) string { return strings.Join(strings.Fields(s), "") }
 // without a call in a user's turn that has no answer yet is said: it is what a model means that forgot the function. In
 // the native protocol text is said, except in a step that only the alert earned.
 func (r *run) textPart(text string, calls []call) memgpt.Text {
+	if r.tidies() { // nobody is there to be told
+		return memgpt.Text{Text: strings.TrimSpace(text), Thought: true}
+	}
 	said := r.st.Agent.Protocol == memgpt.ProtocolNative && !r.extra
 	if r.st.Agent.Protocol != memgpt.ProtocolNative {
 		said = len(calls) == 0 && r.userTurn() && !r.spoke()

@@ -68,6 +68,14 @@ func (r *run) build(ctx context.Context) (*store.Commit, error) {
 			c.Blocks = append(c.Blocks, changed)
 		}
 	}
+	if r.tidies() {
+		if r.done { // so that State is known
+			r.endTurn(now)
+		}
+		if err := r.addTidied(c, now); err != nil {
+			return nil, err
+		}
+	}
 	r.pend.timers.add(c)
 	if err := r.pend.mail.add(c); err != nil {
 		return nil, err
@@ -122,6 +130,7 @@ func (r *run) see(e *memgpt.Event, now time.Time) {
 func (r *run) committed(c *store.Commit) {
 	r.st.Thread.Version++
 	r.spent = nil
+	r.tidied()
 	for i := range r.st.Blocks {
 		if _, ok := r.pend.blocks[r.st.Blocks[i].ID]; ok {
 			r.st.Blocks[i].Version++
@@ -166,6 +175,9 @@ func (r *run) committed(c *store.Commit) {
 func (r *run) docs() []store.Doc {
 	docs := slices.Clone(r.pend.docs)
 	for i := range r.pend.entries {
+		if r.tidies() { // it would double the conversations
+			break
+		}
 		e := &r.pend.entries[i]
 		if text, ok := r.searchable(e); ok {
 			docs = append(docs, r.k.entryDoc(e, text, r.zone))
@@ -243,8 +255,15 @@ func (r *run) redo(ctx context.Context) error {
 	if was := r.turn.State; !r.settled && (was == memgpt.TurnRunning || was == memgpt.TurnDone) { // it is decided anew
 		r.done, r.turn.Stop, r.turn.State = false, "", memgpt.TurnRunning
 	}
+	if r.tidies() {
+		if err := r.readTidied(ctx); err != nil {
+			return err
+		}
+	}
 	for _, i := range r.segment {
-		r.runInside(ctx, &r.calls[i])
+		c := &r.calls[i]
+		c.again = c.again || !c.failed
+		r.runInside(ctx, c)
 	}
 	return nil
 }
@@ -304,7 +323,7 @@ func (r *run) close(ctx context.Context, notice string) error {
 	r.answerOpenCalls(true)
 	begun := r.takenIn()
 	// Beats that no budget is there for leave nothing in the queue, which they would fill while nobody may answer.
-	if begun || r.turn.Stop != memgpt.StopBudget || r.w.Event.Type != memgpt.EventTimer {
+	if begun || r.turn.Stop != memgpt.StopBudget || r.w.Event.Type != memgpt.EventTimer && !r.tidies() {
 		if !begun {
 			r.append(r.entryOf(&r.w.Event))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"memgpt/calendar"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +97,7 @@ func (r *run) prefix() *store.Prefix {
 		return p
 	}
 	p.Made = made
-	text := r.k.instructions(&r.st.Agent, r.compact) + frameBlocks(r.st.Blocks, r.compact)
+	text := r.instructions() + frameBlocks(r.st.Blocks, r.compact)
 	if text != p.Text {
 		m := memgpt.TextMessage(memgpt.RoleSystem, memgpt.OriginSystem, text)
 		p.Text, p.Tokens = text, r.k.cfg.Counter.Message(&m)
@@ -111,6 +112,7 @@ func (r *run) versions() string {
 	}
 	b := make([]byte, 0, 128)
 	b = strconv.AppendBool(append(b, r.st.Agent.ID...), r.compact)
+	b = strconv.AppendBool(b, r.tidies())
 	b = strconv.AppendInt(b, r.st.Agent.Version, 10)
 	for i := range r.st.Blocks {
 		b = strconv.AppendInt(append(append(b, ' '), r.st.Blocks[i].ID...), r.st.Blocks[i].Version, 10)
@@ -272,9 +274,11 @@ func stepCalls(e *memgpt.Entry, before int) int {
 	return n
 }
 
-// compile builds the request from the state: tools, system message | summary | queue. It changes nothing and asks nobody.
+// compile builds the request from the state: tools, system message | summary | queue. It asks nobody, and changes nothing but
+// what the run knows of the blocks that the model sees.
 func (r *run) compile() *memgpt.Request {
-	return &memgpt.Request{Model: r.st.Agent.Model, Messages: r.messages(), Tools: r.ts.specs, MaxTokens: r.win.reserve,
+	r.shown = slices.Clone(r.st.Blocks)
+	return &memgpt.Request{Model: r.asks(), Messages: r.messages(), Tools: r.ts.specs, MaxTokens: r.win.reserve,
 		Window: r.win.size, Session: r.st.Thread.ID, Again: r.messages}
 }
 

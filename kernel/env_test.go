@@ -87,7 +87,7 @@ func (e *env) configure(m memgpt.Model, o options) {
 	e.config = kernel.Config{
 		Store: e.store, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: o.window, Tools: o.tools,
 		Model:  func(memgpt.Agent) (memgpt.Model, error) { return m, nil },
-		System: memtool.System, Normalize: retrieve.SameKey,
+		System: memtool.System, Tidying: memtool.Tidying, Normalize: retrieve.SameKey,
 		Now: func() time.Time { return e.now }, NewID: e.newID,
 	}
 	if o.sum != nil {

@@ -55,17 +55,32 @@ func textOnly(parts memgpt.Parts) (texts memgpt.Parts) {
 // runInside runs a call on the working copy. A failure changes nothing.
 func (r *run) runInside(ctx context.Context, c *call) {
 	before, pend := r.st.Fork(), r.pend.clone()
-	c.on = ""
+	c.on, c.rebased = "", false
 	c.text, c.failed = r.perform(ctx, c)
 	if c.failed {
 		r.st, r.pend = before, pend
 		r.changed()
+		r.rebase(ctx, c)
 	}
 	if !c.failed && c.on != "" {
 		r.open(c)
 		return
 	}
 	r.answer(c)
+}
+
+// rebase does an edit of a block as it was done before, by the value that the model saw, where it can't be done by what
+// somebody else made of the block meanwhile. What they added is kept, and the model isn't asked again.
+func (r *run) rebase(ctx context.Context, c *call) {
+	if !c.again || c.fault != "" || r.tidies() || !editsBlocks(c.Name) {
+		return
+	}
+	before, pend, text := r.st.Fork(), r.pend.clone(), c.text
+	c.rebased = true
+	if c.text, c.failed = r.perform(ctx, c); c.failed {
+		r.st, r.pend, c.text = before, pend, text
+		r.changed()
+	}
 }
 
 // runOutside runs a call that acts on the world: between two commits, and not after the end of the lease.
@@ -182,7 +197,7 @@ func (r *run) heartbeat() {
 // wanted reports whether the step asks for another one.
 func (r *run) wanted() bool {
 	more, yields, forgot := false, false, false
-	native := r.st.Agent.Protocol == memgpt.ProtocolNative
+	native := r.native()
 	for i := range r.calls {
 		c := &r.calls[i]
 		switch {
@@ -203,6 +218,8 @@ func (r *run) reason() memgpt.StopReason {
 	switch {
 	case r.userTurn() && !r.spoke():
 		return memgpt.StopSilent
+	case len(r.calls) == 0 && r.tidies():
+		return memgpt.StopEnd
 	case len(r.calls) == 0 && len(r.pend.spoken) == 0:
 		return memgpt.StopMonologue
 	}
@@ -215,8 +232,16 @@ func (r *run) reason() memgpt.StopReason {
 }
 
 func (r *run) maxSteps() int {
-	if n := r.st.Agent.Policy.MaxSteps; n > 0 {
+	n := orCount(r.st.Agent.Policy.MaxSteps, 50)
+	if r.tidies() {
+		n = min(n, tidySteps)
+	}
+	return n
+}
+
+func orCount(n, standard int) int {
+	if n > 0 {
 		return n
 	}
-	return 50
+	return standard
 }

@@ -269,7 +269,7 @@ func (p *forgetPlan) chooseEntry(e *memgpt.Entry, calls map[string]bool) {
 // handed over quotes what stays. What the
 // agent says in a conversation it says in others too, without quoting.
 func (p *forgetPlan) keepTraces(m *memgpt.Message) {
-	if p.term == nil && m.Type != memgpt.EventPrefetch && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
+	if p.term == nil && m.Type != memgpt.EventPrefetch && m.Type != memgpt.EventTidy && (p.what.Thread == nil || m.Role == memgpt.RoleUser) {
 		p.traces.addMessage(m)
 	}
 }

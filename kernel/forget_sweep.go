@@ -135,7 +135,7 @@ const quotedWeight = 40
 // quotes reports whether an entry is a page of results, or a heartbeat, that names what goes. Which part of it is a quotation can't be
 // told, and its originals are still there.
 func (p *forgetPlan) quotes(e *memgpt.Entry) bool {
-	if e.Message.Role != memgpt.RoleTool && e.Message.Type != memgpt.EventPrefetch && e.Message.Type != memgpt.EventTimer {
+	if e.Message.Role != memgpt.RoleTool && e.Message.Type != memgpt.EventPrefetch && e.Message.Type != memgpt.EventTimer && e.Message.Type != memgpt.EventTidy {
 		return false
 	}
 	said := e.Message.Said()

@@ -42,7 +42,7 @@ func (k *Kernel) Inspect(st *store.State) (*Inspection, error) {
 		in.Parts = append(in.Parts, Part{name, tokens(counted, r.factor())})
 	}
 	add("functions", r.ts.tokens())
-	system := k.cfg.Counter.Text(k.instructions(&r.st.Agent, r.compact))
+	system := k.cfg.Counter.Text(r.instructions())
 	add("system instructions", system)
 	add("frame of blocks", r.st.Prefix.Tokens-system-sum(r.blockTokens()))
 	for i, n := range r.blockTokens() {

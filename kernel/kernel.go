@@ -48,6 +48,10 @@ type Config struct {
 	// Mail returns, for the native protocol or not, the memory functions with those by which agents write to each other: in place
 	// of System for agents whose Reach says so, but not in small windows. Nil is System for all.
 	Mail func(native bool) ([]tool.Tool, error)
+	// Tidying returns the memory functions for tidying in the background; nil is none, and no tidying. Tidier returns the model
+	// that Agent.Tidy names, which is the Model of the agent that it is given; nil is Model.
+	Tidying func(compact bool) ([]tool.Tool, error)
+	Tidier  func(memgpt.Agent) (memgpt.Model, error)
 	// Tools are further functions, offered to agents by name (Agent.Tools).
 	Tools []tool.Tool
 	// Normalize returns the form of a passage under which two are the same text; nil folds case and space.
@@ -102,6 +106,11 @@ func (k *Kernel) Run(ctx context.Context, w *store.Work) error {
 	defer r.keepSpending(ctx)
 	if err != nil {
 		return r.fail(ctx, err)
+	}
+	if r.ended() { // tidying has nothing to do
+		if err := r.commit(ctx, func() { r.stop(memgpt.StopEnd) }); err != nil {
+			return r.fail(ctx, err)
+		}
 	}
 	r.handOver(ctx)
 	if r.waiting() { // some answers are missing still

@@ -51,13 +51,13 @@ func (m *memory) Block(label string) (memgpt.Block, error) {
 	labels := make([]string, 0, len(m.run.st.Blocks))
 	for _, b := range m.run.st.Blocks {
 		if b.Label == label {
-			return b, nil
+			return m.seen(b), nil
 		}
 		labels = append(labels, b.Label)
 	}
 	for _, b := range m.run.st.Blocks {
 		if strings.EqualFold(b.Label, strings.TrimSpace(label)) {
-			return b, nil
+			return m.seen(b), nil
 		}
 	}
 	return memgpt.Block{}, fmt.Errorf("there is no block with the label %q; the labels are %s", label, strings.Join(labels, ", "))
@@ -72,15 +72,43 @@ func (m *memory) SetBlock(label, value string) (memgpt.Block, error) {
 	if b.ReadOnly {
 		return b, fmt.Errorf("the block %s is read-only and was not changed", b.Label)
 	}
-	if err := CheckLimit(b, value); err != nil {
-		return b, err
-	}
 	if value == b.Value {
 		return b, nil
+	}
+	if value, err = m.merge(b, value); err != nil {
+		return b, err
+	}
+	if err := CheckLimit(b, value); err != nil {
+		return b, err
 	}
 	b.Value = value
 	m.putBlock(b)
 	return b, nil
+}
+
+// seen returns a block as the call in hand works on it: where it rewrites the block, or is done anew by what the model saw, that
+// is the value that the model saw.
+func (m *memory) seen(b memgpt.Block) memgpt.Block {
+	if m.call == nil || !m.call.rebased && !m.call.rewrites() || m.run.tidies() {
+		return b
+	}
+	if shown, ok := m.run.shownBlock(b.ID); ok && shown.Version != b.Version {
+		b.Value = shown.Value
+	}
+	return b
+}
+
+// merge returns what a block is to hold that seen returned: with what others made of it since the model saw it. Tidying has
+// time to think again.
+func (m *memory) merge(b memgpt.Block, value string) (string, error) {
+	i := slices.IndexFunc(m.run.st.Blocks, func(o memgpt.Block) bool { return o.ID == b.ID })
+	if m.run.tidies() {
+		return value, m.staleRewrite(b)
+	}
+	if theirs := m.run.st.Blocks[i].Value; theirs != b.Value {
+		value = mergeLines(b.Value, theirs, value)
+	}
+	return value, nil
 }
 
 // CheckLimit returns an error for the model where a block's new value is over its limit. A value that is shorter than
@@ -110,12 +138,19 @@ func (m *memory) putBlock(b memgpt.Block) {
 	}
 	r.pend.blocks = blocks
 	edit := store.BlockEdit{Block: b.ID, Version: b.Version + 1, Value: b.Value, Time: r.k.cfg.Now(), Cause: m.cause()}
+	if i := slices.IndexFunc(r.pend.edits, func(e store.BlockEdit) bool { return e.Block == b.ID }); i >= 0 && r.tidies() {
+		edit.Cause.Call = r.pend.edits[i].Cause.Call + ", " + edit.Cause.Call
+	}
 	r.pend.edits = append(slices.DeleteFunc(r.pend.edits, func(e store.BlockEdit) bool { return e.Block == b.ID }), edit)
 }
 
 func (m *memory) cause() memgpt.Cause {
 	r := m.run
-	return memgpt.Cause{Event: r.w.Event.ID, Origin: r.w.Event.Message.Origin, Agent: r.st.Agent.ID, Turn: r.turn.ID, Call: m.call.Name}
+	c := memgpt.Cause{Event: r.w.Event.ID, Origin: r.w.Event.Message.Origin, Agent: r.st.Agent.ID, Turn: r.turn.ID, Call: m.call.Name}
+	if r.tidies() {
+		c.Call += " " + m.call.ID // which has the reason
+	}
+	return c
 }
 
 func (m *memory) Search(ctx context.Context, q tool.Query) (tool.Hits, error) {

@@ -134,7 +134,7 @@ func (k *Kernel) planRevive(ctx context.Context, tenant, owner string, zone *tim
 		return nil, nil, err
 	}
 	done, c := &Revived{}, &store.Commit{Now: k.cfg.Now()}
-	if by.Live() && by.Cause.Call != insertFunction && by.Source == "" {
+	if by.Live() && functionOf(by.Cause) != insertFunction && by.Source == "" {
 		done.Retired, by.Deleted = by.ID, c.Now
 		c.Passages = append(c.Passages, by)
 		c.DeadDocs = append(c.DeadDocs, store.DocRef{Tenant: tenant, Owner: owner, ID: by.ID})

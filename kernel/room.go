@@ -48,11 +48,16 @@ func (r *run) refresh(ctx context.Context) error {
 func (r *run) total() int { return tokens(r.measure().total, r.factor()) }
 
 // alertDue reports whether this fill passed the alert mark and was not told.
-func (r *run) alertDue() bool { return !r.st.Thread.Alerted && r.total() > r.win.alert }
+func (r *run) alertDue() bool {
+	return !r.tidies() && !r.st.Thread.Alerted && r.total() > r.win.alert
+}
 
 // flushDue reports whether the queue is to be flushed now: it is over the mark, or messages were set aside, and the model
 // has had its step since the alert. A fold that failed is tried again once a turn.
 func (r *run) flushDue() bool {
+	if r.tidies() { // what it sets aside is not folded
+		return false
+	}
 	th := &r.st.Thread
 	aside := th.Folded < th.Head
 	if aside && th.Summary.Failed != "" {

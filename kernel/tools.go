@@ -18,6 +18,7 @@ const allTools = "*"
 type formKey struct {
 	compact, native bool
 	mail            bool   // with Config.Mail
+	tidy            bool   // those of Config.Tidying alone
 	tools           string // names of further tools, joined; allTools for every one
 }
 
@@ -49,7 +50,10 @@ func (k *Kernel) toolset(key formKey, names []string) (*toolset, error) {
 	return ts, nil
 }
 
-func (k *Kernel) toolsetOf(a *memgpt.Agent, compact bool) (*toolset, error) {
+func (k *Kernel) toolsetOf(a *memgpt.Agent, compact, tidy bool) (*toolset, error) {
+	if tidy {
+		return k.toolset(formKey{compact: compact, native: true, tidy: true}, nil)
+	}
 	key := formKey{compact: compact, native: a.Protocol == memgpt.ProtocolNative, mail: a.Reach.Agents && !compact, tools: allTools}
 	if a.Tools != nil {
 		key.tools = strings.Join(a.Tools, "\x00")
@@ -62,11 +66,22 @@ func (k *Kernel) build(key formKey, names []string) (*toolset, error) {
 	if key.mail && k.cfg.Mail != nil {
 		system = func() ([]tool.Tool, error) { return k.cfg.Mail(key.native) }
 	}
+	if key.tidy {
+		system = func() ([]tool.Tool, error) {
+			if k.cfg.Tidying == nil {
+				return nil, memgpt.Errorf(memgpt.CodeInvalid, "offer functions for tidying: this kernel has none")
+			}
+			return k.cfg.Tidying(key.compact)
+		}
+	}
 	tools, err := system()
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range k.cfg.Tools {
+		if key.tidy {
+			break
+		}
 		if key.tools == allTools || slices.Contains(names, t.Spec.Name) {
 			tools = append(tools, t)
 		}

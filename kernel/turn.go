@@ -61,6 +61,9 @@ type run struct {
 	folds     string  // name of the model that folded in this turn
 	claims    []claim // see addCalibrations
 	uncounted bool    // what was learned of models' counts is left out
+
+	tidy  tidying
+	shown []memgpt.Block // as the request under way has them
 }
 
 // retries counts what is tried again in one turn.
@@ -92,6 +95,11 @@ func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 	}
 	r.emit(memgpt.TurnStarted{Turn: r.turn})
 	r.begin()
+	if r.tidies() { // first, so that what fails is counted
+		if err := r.readTidied(ctx); err != nil {
+			return r, err
+		}
+	}
 	if err := r.configure(); err != nil {
 		return r, err
 	}
@@ -104,6 +112,9 @@ func (k *Kernel) intake(ctx context.Context, w *store.Work) (*run, error) {
 		return r, err
 	}
 	r.answerOpenCalls(false)
+	if r.tidies() {
+		return r, r.openTidying(ctx)
+	}
 	if !r.takenIn() {
 		r.append(r.entryOf(&r.w.Event))
 	}
@@ -121,22 +132,22 @@ func (r *run) begin() {
 func (r *run) configure() (err error) {
 	a := &r.st.Agent
 	r.zone = a.Location()
-	if r.model, err = r.k.cfg.Model(*a); err != nil {
+	if r.model, err = r.opens(a); err != nil {
 		return err
 	}
 	known := r.model.Capabilities()
 	if r.name = known.Name; r.name == "" {
-		r.name = a.Model
+		r.name = r.asks()
 	}
 	r.window = r.k.cfg.Window
 	if known.Window > 0 {
 		r.window = known.Window
 	}
-	if a.Window > 0 {
+	if a.Window > 0 && r.asks() == a.Model { // it is that of the agent's own model
 		r.window = a.Window
 	}
 	r.compact = r.window < compactBelow
-	if r.ts, err = r.k.toolsetOf(a, r.compact); err != nil {
+	if r.ts, err = r.k.toolsetOf(a, r.compact, r.tidies()); err != nil {
 		return err
 	}
 	return r.fitFixed()
@@ -155,7 +166,7 @@ func (r *run) fitFixed() error {
 	}
 	factor := r.factor()
 	tools := tokens(r.ts.tokens(), factor)
-	system := tokens(r.k.cfg.Counter.Text(r.k.instructions(&r.st.Agent, r.compact)), factor)
+	system := tokens(r.k.cfg.Counter.Text(r.instructions()), factor)
 	return r.win.refuse(tools, system, r.win.fixed-tools-system)
 }
 
@@ -203,7 +214,7 @@ func (r *run) insert(at int, e memgpt.Entry) {
 		q := &r.st.Queue[i]
 		q.Seq = th.Next
 		th.Next++
-		if q.Message.Role == memgpt.RoleUser {
+		if q.Message.Role == memgpt.RoleUser || q.Message.Type == memgpt.EventTidy {
 			th.Asked, r.st.Asked = q.Seq, nil
 		}
 	}

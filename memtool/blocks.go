@@ -61,7 +61,7 @@ func blockFunctions() []definition {
 			aliases: both(aliases("old_string", oldNames...), aliases("new_string", newNames...)),
 		}, replaceOnce),
 		define(definition{
-			name: "memory_rethink", effect: memgpt.EffectMemory,
+			name: "memory_rethink", effect: memgpt.EffectMemory, rewrites: true,
 			full:    "Rewrite a whole block.",
 			aliases: aliases("new_memory", newNames...),
 		}, rethink),

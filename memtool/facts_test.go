@@ -88,34 +88,20 @@ func TestSearchShowsTimes(t *testing.T) {
 			`{"id":"passage-2","learned":"2024-10-14T15:04:05+09:00"}],"differs":[{"kind":"name","first":"Rome","second":"Oslo"}],"newer":"passage-2","note":"mark what holds no more: archival_memory_update with ended"}`)
 }
 
-// TestContradictionsCostNoHits: what tells of contradictions takes no text from a hit that fits without it.
-func TestContradictionsCostNoHits(t *testing.T) {
+// Where room is short, texts are shown rather than what is said of them.
+func TestContradictionsLeaveRoomForTexts(t *testing.T) {
 	f := newFake()
-	f.hits = tool.Hits{Total: 4, Size: 5}
-	for i := range 4 {
-		id := fmt.Sprint("passage-", i)
-		f.hits.List = append(f.hits.List, tool.Hit{ID: id, Kind: memgpt.KindPassage, Time: f.now, Text: strings.Repeat("the lid is red ", 10) + id, Learned: f.now})
-		f.hits.Contradictions = append(f.hits.Contradictions, tool.Contradiction{First: "passage-0", Second: id,
-			Differs: []tool.Difference{{Kind: "name", Here: strings.Repeat("red ", 100), There: strings.Repeat("blue ", 100)}}})
+	f.hits = tool.Hits{Total: 3, Size: 5}
+	for i := range 3 {
+		f.hits.List = append(f.hits.List, tool.Hit{ID: fmt.Sprint("passage-", i), Kind: memgpt.KindPassage, Text: fmt.Sprintf("Lin lives in the %d. house of a long street that leads to the harbour.", i)})
 	}
-	whole := f.hits.Contradictions
-	f.hits.Contradictions = nil
-	least := memgpt.Runes(f.ok(t, "archival_memory_search", `{"query":"lid"}`))
-	f.hits.Contradictions = whole
-	told := map[int]int{}
-	for room := least + 3000; room >= least; room -= 50 {
-		f.room = room
-		text := f.ok(t, "archival_memory_search", `{"query":"lid"}`)
-		told[strings.Count(text, `"contradict"`)]++
-		if n := memgpt.Runes(text); n > room || strings.Contains(text, `"cut"`) || strings.Contains(text, strings.Repeat("red ", 30)) {
-			t.Fatalf("room %d, %d characters:\n%s", room, n, text)
-		}
+	f.hits.Contradictions = []tool.Contradiction{{First: "passage-0", Second: "passage-1", Differs: []tool.Difference{{Kind: "number", Here: "0.", There: "1."}}}}
+	search := func() string { return f.ok(t, "archival_memory_search", `{"query":"Lin"}`) }
+	if !strings.Contains(search(), "contradict") {
+		t.Error("with room the contradiction is not told")
 	}
-	if len(told) != 4 {
-		t.Errorf("contradictions told, and in how many sizes: %v", told)
-	}
-	f.room = least * 3 / 4
-	if text := f.ok(t, "archival_memory_search", `{"query":"lid"}`); strings.Count(text, `"contradict"`) != 1 || strings.Contains(text, `"differs"`) {
-		t.Errorf("where hits are cut anyway:\n%s", text)
+	f.room = memgpt.Runes(search()) - 1
+	if got := search(); strings.Contains(got, "contradict") || strings.Count(got, "harbour.") != 3 {
+		t.Errorf("a text is cut for what is said of it: %s", got)
 	}
 }

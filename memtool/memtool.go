@@ -96,13 +96,14 @@ func decode[T any](raw json.RawMessage) (T, error) {
 
 // definition is one memory function in both forms.
 type definition struct {
-	name    string
-	full    string // description
-	compact string // description; "" where the name says it all
-	effect  memgpt.Effect
-	final   bool
-	search  bool
-	aliases map[string]string
+	name     string
+	full     string // description
+	compact  string // description; "" where the name says it all
+	effect   memgpt.Effect
+	final    bool
+	search   bool
+	rewrites bool // tool.Tool.Rewrites
+	aliases  map[string]string
 	// fullOnly are arguments that the compact form doesn't name, and takes.
 	fullOnly []string
 	schema   func() (*schema.Schema, error)
@@ -121,18 +122,21 @@ const minExcerpt = 40
 // bestExcerpt is what is shown of the best text found, also where the others are cut shorter: most often it is the answer.
 const bestExcerpt = 200
 
-// fitted renders a result with shorter and shorter texts, the best one last, until it is shown whole: a result that is cut
-// at its end loses its last hits and the way on.
+// leastQuote is what is shown of each text found as long as less of those that rank last makes room, in characters: five
+// texts of a few words tell less than two whole sentences.
+const leastQuote = 150
+
+// briefExcerpt is what is shown of a text that ranks last, in characters: a line.
+const briefExcerpt = 80
+
+// fitted renders a result with less and less until it is shown whole: a result that is cut at its end loses its last hits
+// and the way on. Texts are cut first, then those that rank last are shown by the id and a line, the best one is cut last.
 func (c call) fitted(render func(call) (string, error)) (string, error) {
 	for {
 		text, err := render(c)
-		if err != nil || c.Fits(text) || c.excerpt <= minExcerpt && c.page <= minExcerpt && c.best <= minExcerpt {
+		if err != nil || c.Fits(text) || !c.sizes.shrink() {
 			return text, err
 		}
-		if c.excerpt <= minExcerpt && c.page <= minExcerpt {
-			c.best = max(c.best/2, minExcerpt)
-		}
-		c.excerpt, c.page = max(c.excerpt/2, minExcerpt), max(c.page/2, minExcerpt)
 	}
 }
 
@@ -141,6 +145,35 @@ type sizes struct {
 	excerpt int // of a text found
 	best    int // of the best one at least
 	page    int // of a text read
+	brief   int // texts found, from the last one, that are shown by the id and briefExcerpt at most
+	ranked  int // texts found that may be shown so
+	pairs   int // contradictions among them
+}
+
+// shrink reports whether less can be shown.
+func (s *sizes) shrink() bool {
+	if s.excerpt <= leastQuote && s.page <= leastQuote {
+		if s.pairs > 0 { // texts count for more than what is said of them
+			s.pairs--
+			return true
+		}
+		if s.brief < s.ranked {
+			s.brief++
+			return true
+		}
+	}
+	if s.excerpt <= minExcerpt && s.page <= minExcerpt {
+		if s.best <= minExcerpt {
+			return false
+		}
+		s.best = max(s.best/2, minExcerpt)
+	}
+	least := minExcerpt
+	if s.brief < s.ranked {
+		least = leastQuote
+	}
+	s.excerpt, s.page = max(s.excerpt/2, min(s.excerpt, least)), max(s.page/2, min(s.page, least))
+	return true
 }
 
 // define fills in what follows from the type of a function's arguments.
@@ -161,9 +194,9 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	size := sizes{excerpt: 600, best: bestExcerpt, page: 3000}
+	size := sizes{excerpt: 600, best: bestExcerpt, page: 3000, pairs: maxContradictions}
 	if form.Compact {
-		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200}
+		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200, pairs: maxContradictions}
 	}
 	var accepts json.RawMessage
 	if form.Compact && len(d.fullOnly) > 0 {
@@ -178,7 +211,7 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	run := func(ctx context.Context, in tool.Invocation) (string, error) {
 		return d.call(ctx, call{in.Memory, size}, in.Args)
 	}
-	return tool.Tool{Spec: spec, Effect: d.effect, Accepts: accepts, Aliases: d.aliases, Final: d.final, Search: d.search, Call: run}, nil
+	return tool.Tool{Spec: spec, Effect: d.effect, Accepts: accepts, Aliases: d.aliases, Final: d.final, Search: d.search, Rewrites: d.rewrites, Call: run}, nil
 }
 
 // definitions lists the functions: speech first, then memory from the nearest to the farthest.

@@ -99,6 +99,13 @@ func (c call) times(l *line, stored, about, ended, learned time.Time) {
 	}
 }
 
+// briefly quotes no more than memory_read needs, and what tells whether that is worth it.
+func (c call) briefly(h tool.Hit, query string) line {
+	l := line{ID: h.ID, Kind: h.Kind, Time: calendar.Format(h.Time, c.Now().Location())}
+	l.cut(h.Text, query, min(c.excerpt, briefExcerpt))
+	return l
+}
+
 // cut sets the text: whole if it has at most max characters, else those around the best place for the query.
 func (l *line) cut(text, query string, max int) {
 	l.Text = text

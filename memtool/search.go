@@ -96,12 +96,10 @@ func search(ctx context.Context, c call, q tool.Query, start, end, other string)
 	if err != nil {
 		return "", err
 	}
-	if hits.Contradictions, err = c.affordable(q, hits); err != nil {
-		return "", err
-	}
 	if hits.Total == 0 {
 		return strings.TrimSuffix(nothing(q, other)+"\n"+byWords(hits), "\n"), nil
 	}
+	c.ranked = len(hits.List) - 1
 	return c.fitted(func(c call) (string, error) { return c.render(q, hits) })
 }
 
@@ -140,7 +138,11 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 		if i == 0 && q.Page == 0 {
 			shown.excerpt = max(c.excerpt, c.best)
 		}
-		line, err := marshal(shown.hit(h, q.Text))
+		l := shown.hit(h, q.Text)
+		if i >= len(hits.List)-c.brief {
+			l = c.briefly(h, q.Text)
+		}
+		line, err := marshal(l)
 		if err != nil {
 			return "", err
 		}
@@ -160,7 +162,7 @@ func (c call) render(q tool.Query, hits tool.Hits) (string, error) {
 // contradiction is a pair of hits that say different things, as it is shown: one object on a line, as hits are.
 type contradiction struct {
 	Contradict []datedHit   `json:"contradict"`
-	Differs    []contrasted `json:"differs,omitempty"`
+	Differs    []contrasted `json:"differs"`
 	Newer      string       `json:"newer,omitempty"`
 	Note       string       `json:"note,omitempty"`
 }
@@ -178,36 +180,13 @@ type contrasted struct {
 	Second string `json:"second"`
 }
 
-const (
-	maxContradictions = 3  // pairs that are shown of a page
-	maxDiffers        = 80 // characters that are shown of a difference, which stands in the hits too
-)
-
-// affordable returns the contradictions that can be told without cutting a hit for them. Where the hits alone are too long, the first
-// is told, without what differs.
-func (c call) affordable(q tool.Query, hits tool.Hits) ([]tool.Contradiction, error) {
-	list := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
-	for n := len(list); n > 0; n-- {
-		hits.Contradictions = list[:n]
-		if text, err := c.render(q, hits); err != nil || c.Fits(text) {
-			return list[:n], err
-		}
-	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	hits.Contradictions = nil
-	if text, err := c.render(q, hits); err != nil || c.Fits(text) {
-		return nil, err
-	}
-	list = slices.Clone(list[:1])
-	list[0].Differs = nil
-	return list, nil
-}
+// maxContradictions is how many pairs are shown of a page.
+const maxContradictions = 3
 
 // contradictions tells which of the hits contradict each other, with the dates of both.
 func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
-	for i, pair := range hits.Contradictions {
+	shown := hits.Contradictions[:min(len(hits.Contradictions), c.pairs)]
+	for i, pair := range shown {
 		out := contradiction{Newer: pair.Newer}
 		if i == 0 {
 			out.Note = "mark what holds no more: archival_memory_update with ended"
@@ -223,7 +202,7 @@ func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
 			out.Contradict = append(out.Contradict, d)
 		}
 		for _, d := range pair.Differs {
-			out.Differs = append(out.Differs, contrasted{d.Kind, shorten(d.Here, maxDiffers), shorten(d.There, maxDiffers)})
+			out.Differs = append(out.Differs, contrasted{d.Kind, d.Here, d.There})
 		}
 		line, err := marshal(out)
 		if err != nil {

@@ -346,6 +346,9 @@ func TestResultsShrinkUntilTheyFit(t *testing.T) {
 		if n := memgpt.Runes(text); room > 1000 && n > room {
 			t.Errorf("room %d: the result has %d characters", room, n)
 		}
+		if first := strings.Split(text, "\n")[1]; room == 2000 && memgpt.Runes(first) < leastQuote {
+			t.Errorf("the best text is cut to %s while others have room", first)
+		}
 		if strings.Count(text, `"id":`) != 5 || !strings.HasSuffix(text, "Next page: page=1") {
 			t.Errorf("room %d: hits or the way on are missing:\n%s", room, text)
 		}

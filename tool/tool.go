@@ -19,6 +19,8 @@ type Tool struct {
 	Aliases map[string]string
 	// Final marks a function that takes no request_heartbeat argument.
 	Final bool
+	// Rewrites marks a function that puts a text in place of a whole block which a model made of what it saw there.
+	Rewrites bool
 	// Accepts is the schema that arguments are checked against, where Spec leaves out some that may be given; nil is Spec's own.
 	Accepts json.RawMessage
 	// Search marks a function whose results quote what is stored: they are kept out of the index.

@@ -18,7 +18,7 @@ func TestSettingsAreTakenIn(t *testing.T) {
 		"window=4096", "zone=Asia/Shanghai", "heartbeat=90m", "protocol=native", "alert=60%", "flush=.9", "target=0.25", "page_size=7",
 		"max_steps=20", "max_repeats=2", "system=default", "budget=$2.5/day", "budget_total=100", "budget_tokens=500_000/day",
 		"budget_tokens_total=7", "cron=0 9 * * 1-5", "quiet=22:00-07:00 all",
-		"catch_up=skip", "timer_turns=7", "archives=law, the manuals,law"})
+		"catch_up=skip", "timer_turns=7", "tidy=on", "tidy_turns=5", "tidy_idle=15m", "tidy_model=gpt-9", "archives=law, the manuals,law"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestSettingsAreTakenIn(t *testing.T) {
 		Protocol: memgpt.ProtocolNative, Policy: memgpt.Policy{Alert: .6, Flush: .9, Target: .25, PageSize: 7, MaxSteps: 20, MaxRepeats: 2},
 		Prefetch: memgpt.Prefetch{Mode: memgpt.PrefetchAuto, Budget: 500, Age: 720 * time.Hour},
 		Budget:   memgpt.Budget{Nano: 2_500_000_000, NanoTotal: 100_000_000_000, Tokens: 500_000, TokensTotal: 7},
-		Timers:   memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "skip", Turns: 7}, Archives: []string{"law", "the manuals"}}
+		Timers:   memgpt.Timers{Cron: "0 9 * * 1-5", Quiet: "22:00-07:00", QuietAll: true, CatchUp: "skip", Turns: 7}, Tidy: memgpt.Tidy{On: true, Turns: 5, Idle: 15 * time.Minute, Model: "gpt-9"}, Archives: []string{"law", "the manuals"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -55,7 +55,7 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 		"page_size=0.5": "whole number", "budget=-1": "in dollars", "budget=0": "for no bound", "budget=1.0000000001": "in dollars", "budget_tokens=2.5": "whole number", "max_steps=1000000": "from 1", "prefetchmode=on": "did you mean prefetch or prefetch_age?",
 		"max-steps=3": "did you mean max_steps?", "colour=red": "the settings are prefetch, ", "=x": "the settings are", "window": "key=value", "": "key=value",
 		"cron=9:00": "1 fields instead of 5", "quiet=22:00": "22:00-07:00", "quiet=7:00-7:00": "same time",
-		"catch_up=maybe": "skip, once or all", "timer_turns=-1": "from 1",
+		"catch_up=maybe": "skip, once or all", "timer_turns=-1": "from 1", "tidy=yes": "on or off", "tidy_turns=x": "whole number", "tidy_idle=1ms": "from 1s",
 		"alert=.2 flush=.1": "don't go together", "target=.9 flush=.8": "don't go together", "window=2048 window=4096": "set twice",
 	} {
 		before := memgpt.Agent{Window: 9000}

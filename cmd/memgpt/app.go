@@ -98,7 +98,7 @@ func (a *app) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.models.count, a.cfg.Window, budget, newID); err != nil {
+	if a.kernel, err = kernelOf(a.store, a.search, a.openFor, a.openTidier, a.models.count, a.cfg.Window, budget, newID); err != nil {
 		return err
 	}
 	a.hooks = hook.New(nil)
@@ -113,14 +113,14 @@ func newKernel(s store.Store, search tool.Searcher, m memgpt.Model, window int, 
 	if err != nil {
 		return nil, err
 	}
-	return kernelOf(s, search, func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, count, window, memgpt.Budget{}, newID)
+	return kernelOf(s, search, func(memgpt.Agent) (memgpt.Model, error) { return m, nil }, nil, count, window, memgpt.Budget{}, newID)
 }
 
-func kernelOf(s store.Store, search tool.Searcher, model func(memgpt.Agent) (memgpt.Model, error), count *token.Counter, window int,
+func kernelOf(s store.Store, search tool.Searcher, model, tidier func(memgpt.Agent) (memgpt.Model, error), count *token.Counter, window int,
 	budget memgpt.Budget, newID func(string) string) (*kernel.Kernel, error) {
 	return kernel.New(kernel.Config{
 		Store: s, Search: search, Analyzer: new(retrieve.Analyzer), Counter: count, Window: window, Budget: budget, NewID: newID,
-		Model: model, System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, Normalize: retrieve.SameKey,
+		Model: model, Tidier: tidier, System: memtool.SystemWithSchedules, Mail: memtool.SystemWithMail, Tidying: memtool.Tidying, Normalize: retrieve.SameKey,
 	})
 }
 

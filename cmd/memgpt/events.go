@@ -120,16 +120,28 @@ func (o *owned) why(now time.Time) string {
 		parts = append(parts, "the agent's reminder")
 	case e.Type == memgpt.EventTimer && t != nil && t.Schedule != "":
 		parts = append(parts, "a schedule that has rung")
+	case e.Type == memgpt.EventTidy && !o.agent.Tidy.On && (t == nil || !t.Rung):
+		return "memory work is off: it will be dropped"
+	case e.Type == memgpt.EventTidy:
+		parts = append(parts, "memory work")
 	case e.Type == memgpt.EventTimer:
 		parts = append(parts, beatText(&o.agent))
 	}
 	if t != nil && t.Wait != "" {
-		parts = append(parts, "waits: "+t.Wait)
+		parts = append(parts, waitText(e))
 	}
 	if !e.Due.After(now) {
 		parts = append(parts, "due: it waits for a process that runs agents")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// waitText says why an event waits: memory work tells what makes it due.
+func waitText(e *memgpt.Event) string {
+	if e.Type == memgpt.EventTidy {
+		return "for: " + e.Timer.Wait
+	}
+	return "waits: " + e.Timer.Wait
 }
 
 // beatText says by what settings an agent has heartbeats.
@@ -232,6 +244,8 @@ func (a *app) cancelEvent(ctx context.Context, id string) error {
 		_, err = h.CancelSchedule(ctx, o.agent, e.Timer.Schedule)
 	case e.Type == memgpt.EventTimer && (e.Timer == nil || e.Timer.Schedule == ""):
 		return fmt.Errorf("heartbeats are a setting: memgpt agents set %s heartbeat=0 cron=default ends them", o.agent.Name)
+	case e.Type == memgpt.EventTidy && !e.Begun && e.Step == 0:
+		return fmt.Errorf("memory work is a setting: memgpt agents set %s tidy=off ends it", o.agent.Name)
 	default:
 		err = h.Cancel(ctx, e.Tenant, e.Turn)
 	}

@@ -74,7 +74,7 @@ func newRoot(s streams, getenv func(string) string) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.modelFlag, "model", "", "[provider:]model that answers this time, instead of MEMGPT_MODEL and the agent's own")
 	root.AddCommand(a.chatCommand(), a.runCommand(), a.searchCommand(), a.logCommand(), a.contextCommand(), a.importCommand(),
 		a.loadCommand(), a.indexCommand(), a.archiveCommand(), a.forgetCommand(), a.agentsCommand(), a.costCommand(), a.eventCommand(),
-		a.eventsCommand(), a.daemonCommand(), a.benchCommand(), a.evalCommand(), a.modelsCommand())
+		a.eventsCommand(), a.blocksCommand(), a.tidyCommand(), a.daemonCommand(), a.benchCommand(), a.evalCommand(), a.modelsCommand())
 	explainUse(root)
 	return root
 }

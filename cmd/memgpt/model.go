@@ -112,6 +112,15 @@ func (a *app) openFor(agent memgpt.Agent) (memgpt.Model, error) {
 	return o.model, nil
 }
 
+// openTidier opens the model that an agent's settings name for tidying. The flag is about who answers.
+func (a *app) openTidier(agent memgpt.Agent) (memgpt.Model, error) {
+	o, err := a.models.open(context.Background(), agent.Tenant, agent.Model)
+	if err != nil {
+		return nil, err
+	}
+	return o.model, nil
+}
+
 // open returns the model of a name. A failure is not kept.
 func (s *modelSet) open(ctx context.Context, tenant, name string) (*openedModel, error) {
 	s.mu.Lock()

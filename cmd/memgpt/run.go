@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,6 +55,7 @@ func (a *app) threadFlag(cmd *cobra.Command) {
 }
 
 func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
+	begun := time.Now()
 	if err := a.start(ctx); err != nil {
 		return err
 	}
@@ -79,6 +81,8 @@ func (a *app) runOnce(ctx context.Context, text string, asJSON bool) error {
 	a.sayCost(record.Usage)
 	if err := a.runShare(ctx, &agent, th, others, asJSON, turn.ID, record.ID); err != nil {
 		a.say("what else was due goes on with the next run: %v", err)
+	} else if err := a.tidyShare(ctx, agent, begun); err != nil {
+		a.say("memory work goes on with the next run: %v", err)
 	}
 	a.runHook(ctx, &agent)
 	a.embedOwn(ctx, agent)

@@ -72,7 +72,7 @@ func settings() []setting {
 		archivesSetting(),
 		textSetting("system", "system instructions in place of the built-in ones", "the built-in ones",
 			func(a *memgpt.Agent) *string { return &a.System }, nil),
-	}, budgetSettings(), reachSettings())
+	}, budgetSettings(), reachSettings(), tidySettings())
 }
 
 // apply sets what pairs key=value say on a copy of an agent. All that is wrong is said at once.

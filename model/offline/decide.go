@@ -8,6 +8,9 @@ import (
 
 // decide chooses what to do in this step. Everything that it goes by stands in the prompt.
 func (m *Model) decide(t *turn) act {
+	if t.tidies() {
+		return m.onTidy(t)
+	}
 	if a, ok := m.mend(t); ok && !t.late() {
 		return a
 	}

@@ -314,8 +314,16 @@ func (s *Store) Outside(ctx context.Context, tenant, agent, thread string) (out 
 		if err != nil {
 			return err
 		}
+		tidied, err := c.one(sqlThreadOut, tenant, store.TidyThreadID(agent))
+		if err != nil {
+			return err
+		}
+		elsewhere := o.int(1) - t.int(4)
+		if tidied != nil && thread != store.TidyThreadID(agent) { // nobody is to look for what is said there
+			elsewhere -= tidied.int(4)
+		}
 		out = memgpt.Outside{Hidden: int(t.int(1)), First: t.time(2), Last: t.time(3),
-			Elsewhere: int(o.int(1) - t.int(4)), Passages: int(o.int(0))}
+			Elsewhere: int(elsewhere), Passages: int(o.int(0))}
 		return c.each(func(r row) error {
 			out.Sources = append(out.Sources, r.text(0))
 			return nil

@@ -319,6 +319,8 @@ func testOutside(e *env) {
 		list = append(list, m)
 	}
 	e.commit(&store.Commit{Entries: append(list, e.entry(t2, 1, "y"), e.entry(t2, 2, "z"))})
+	tidy := e.thread(a, store.TidyThreadID(a.ID)) // in which nobody is to look
+	e.commit(&store.Commit{Entries: []memgpt.Entry{e.entry(tidy, 1, "v"), e.entry(tidy, 2, "w")}})
 	outside := func() memgpt.Outside { return must(e.s.Outside(e.ctx, "", a.ID, t.ID))(e) }
 	e.same("nothing hidden", outside(), memgpt.Outside{Elsewhere: 2})
 	for _, head := range []int64{1, 3, 4, 6, 2, 0, 5} {
