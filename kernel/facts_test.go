@@ -437,3 +437,29 @@ func TestEndsBeforeItBegan(t *testing.T) {
 		t.Errorf("what never held ended %q", got)
 	}
 }
+
+// TestForgetDates: what a forgotten passage was about, and when it ended, is gone with it: from the passage, from the calls that
+// said so under any name, and from their results. Dates of other passages stay.
+func TestForgetDates(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	kept := passageID.FindString(e.ok(m, "archival_memory_insert", "content", "The lighthouse of Skagen was lit.", "about", "1858-11-01"))
+	var ids []string
+	for i, about := range []string{"about", "date", "valid_from"} {
+		day := fmt.Sprint("1815-12-1", i)
+		ids = append(ids, passageID.FindString(e.ok(m, "archival_memory_insert", "content", fmt.Sprintf("Ada of house number%d was born in Sils.", i), about, day)))
+	}
+	e.ok(m, "archival_memory_update", "id", ids[0], "content", "", "ended", "1852-11-27")
+	ids[1] = passageID.FindString(e.ok(m, "archival_memory_update", "id", ids[1], "content", "Ada of the mill was born in Sils.", "until", "1852-11-28", "about", 1777))
+	e.forget(kernel.Forgetting{Passages: ids})
+	if found := e.fileBytes("1815-12-1", "1852-11-2", "1777"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	if p := e.factsOf()["The lighthouse of Skagen was lit."]; tool.DateText(p.About, nil) != "1858-11-01" {
+		t.Errorf("another passage is %+v", p)
+	}
+	contains(t, e.ok(m, "memory_read", "id", kept), "1858-11-01")
+	if log := fmt.Sprintf("%+v", e.log()); !strings.Contains(log, `"about":"1858-11-01"`) || !strings.Contains(log, "(about 1858-11-01)") {
+		t.Error("what was said of another passage went")
+	}
+}
