@@ -118,8 +118,10 @@ func (a *app) showHook(ctx context.Context, agent *memgpt.Agent, asJSON bool) er
 		return writeJSON(a.out, l)
 	}
 	_, err = fmt.Fprintf(a.out, "hook    %s\nsecret  %s\n", l.URL, l.Secret)
-	if err == nil && l.Old != "" {
-		_, err = fmt.Fprintf(a.out, "        (the one before signs too until %s)\n", calendar.Format(h.Until, zone))
+	for _, s := range h.Replaced(time.Now()) {
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "        (an older one signs too until %s)\n", calendar.Format(s.Until, zone))
+		}
 	}
 	if err == nil && l.Stopped != nil {
 		_, err = fmt.Fprintf(a.out, "stopped since %s: the server answered 410 Gone; --retry starts it again\n", calendar.Format(h.Stopped, zone))
@@ -150,7 +152,7 @@ func (a *app) changeHook(ctx context.Context, agent *memgpt.Agent, rotate, retry
 		}
 		c := &store.Commit{Now: time.Now()}
 		if rotate {
-			h.Old, h.Until, h.Secret = h.Secret, c.Now.Add(oldSecretTime), hook.NewSecret()
+			h.Rotate(hook.NewSecret(), c.Now, c.Now.Add(oldSecretTime))
 		}
 		if retry {
 			h.Stopped = time.Time{}
