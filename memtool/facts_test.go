@@ -1,6 +1,7 @@
 package memtool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -121,4 +122,22 @@ func TestSearchShowsTimes(t *testing.T) {
 		`{"id":"passage-2","kind":"passage","time":"2024-10-14T15:04:05+09:00","text":"Lin lives in Oslo."}`,
 		`{"contradict":[{"id":"passage-1","about":"2024-05","ended":"2024-09-14T15:04:05+09:00","learned":"2024-07-14T15:04:05+09:00"},`+
 			`{"id":"passage-2","learned":"2024-10-14T15:04:05+09:00"}],"differs":[{"kind":"name","first":"Rome","second":"Oslo"}],"newer":"passage-2","note":"mark what holds no more: archival_memory_update with ended"}`)
+}
+
+// Where room is short, texts are shown rather than what is said of them.
+func TestContradictionsLeaveRoomForTexts(t *testing.T) {
+	f := newFake()
+	f.hits = tool.Hits{Total: 3, Size: 5}
+	for i := range 3 {
+		f.hits.List = append(f.hits.List, tool.Hit{ID: fmt.Sprint("passage-", i), Kind: memgpt.KindPassage, Text: fmt.Sprintf("Lin lives in the %d. house of a long street that leads to the harbour.", i)})
+	}
+	f.hits.Contradictions = []tool.Contradiction{{First: "passage-0", Second: "passage-1", Differs: []tool.Difference{{Kind: "number", Here: "0.", There: "1."}}}}
+	search := func() string { return f.ok(t, "archival_memory_search", `{"query":"Lin"}`) }
+	if !strings.Contains(search(), "contradict") {
+		t.Error("with room the contradiction is not told")
+	}
+	f.room = memgpt.Runes(search()) - 1
+	if got := search(); strings.Contains(got, "contradict") || strings.Count(got, "harbour.") != 3 {
+		t.Errorf("a text is cut for what is said of it: %s", got)
+	}
 }

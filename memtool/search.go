@@ -185,7 +185,7 @@ const maxContradictions = 3
 
 // contradictions tells which of the hits contradict each other, with the dates of both.
 func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
-	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
+	shown := hits.Contradictions[:min(len(hits.Contradictions), c.pairs)]
 	for i, pair := range shown {
 		out := contradiction{Newer: pair.Newer}
 		if i == 0 {
