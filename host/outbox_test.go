@@ -543,6 +543,26 @@ func TestUnseenIsShownOnce(t *testing.T) {
 	})
 }
 
+// TestUnseenThatCouldNotBeShown: what somebody took and could not show is there for the next at once, and a hook that was told
+// meanwhile does not hide it.
+func TestUnseenThatCouldNotBeShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hookServer{}
+		r := newHookRig(t, s)
+		r.speaks("one")
+		r.speaks("two")
+		u, err := r.host.Unseen(r.ctx, "", r.agent.ID, 5)
+		r.must(err)
+		r.must(r.host.TellHook(r.ctx, "", r.agent.ID))
+		r.must(r.host.NotSeen(r.ctx, u))
+		again, err := r.another().Unseen(r.ctx, "", r.agent.ID, 5)
+		r.must(err)
+		if got := textsOf(again); !slices.Equal(got, []string{"one", "two"}) || len(s.ids()) != 2 {
+			t.Errorf("shown %v, told %v", got, s.ids())
+		}
+	})
+}
+
 // TestUnseenOfAWrongClock: a claim from a clock that showed much more doesn't hide words.
 func TestUnseenOfAWrongClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
