@@ -23,14 +23,50 @@ func TestFactDates(t *testing.T) {
 			t.Errorf("%q is %q, want %q, error %v", text, got, want, err)
 		}
 	}
-	for _, bad := range []string{"soon", "2024-05 to soon", "to 2024", "3", "May"} {
+	for _, bad := range []string{"soon", "2024-05 to soon", "to 2024", "3", "May", "0000", "0000-00-00", "0000-01-01"} {
 		if at, err := factDate("about", bad, newFake().now); err == nil || !strings.Contains(err.Error(), "about") {
 			t.Errorf("%q is %v, error %v", bad, at, err)
 		}
 	}
 	year := tool.Whole(time.Date(2024, 1, 1, 0, 0, 0, 0, tokyo), tool.SpanYear)
-	if got := tool.DateText(year, time.UTC); strings.HasPrefix(got, "2024") {
+	if got := tool.DateText(year, time.UTC); got != "2024" {
 		t.Errorf("in another zone the year 2024 is shown as %s", got)
+	}
+	if at, err := factDate("about", "0001-01-01T00:00:00Z", newFake().now); err == nil || !strings.Contains(err.Error(), "about") {
+		t.Errorf("a time that stands for none is %v, error %v", at, err)
+	}
+}
+
+// A year, a month and a day stay what they were given as, whatever the zone in which they are shown later, also where the clocks
+// skip their midnight, and at the ends of the calendar.
+func TestFactDatesInOtherZones(t *testing.T) {
+	names := []string{"UTC", "Asia/Tokyo", "America/New_York", "America/Sao_Paulo", "Europe/Paris", "Asia/Kolkata", "Africa/Cairo"}
+	var zones []*time.Location
+	for _, name := range names {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zones = append(zones, zone)
+	}
+	for _, text := range []string{"2024", "2024-01", "2024-05", "2024-01-01", "2018-11-04", "2024-03-31", "2024-04-26", "1600-02-29", "0001", "0001-01",
+		"0001-01-01", "9999", "9999-12-31"} {
+		for _, given := range zones {
+			at, err := factDate("about", text, newFake().now.In(given))
+			if err != nil || at.IsZero() {
+				t.Errorf("%s is %v, error %v", text, at, err)
+			}
+			for _, shown := range zones {
+				_, a := at.In(given).Zone()
+				_, b := at.In(shown).Zone()
+				if far := time.Duration(a-b) * time.Second; len(text) == len(time.DateOnly) && far.Abs() >= 12*time.Hour {
+					continue
+				}
+				if got := tool.DateText(at, shown); got != text {
+					t.Errorf("%s given in %s is shown in %s as %s", text, given, shown, got)
+				}
+			}
+		}
 	}
 }
 

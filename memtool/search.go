@@ -50,7 +50,7 @@ func recallFunctions() []definition {
 			name: "conversation_search", effect: memgpt.EffectRead, search: true,
 			full:    "Search everything ever said, in all your conversations.",
 			compact: "Search all said.",
-			aliases: both(map[string]string{"role": "roles"}, dateAliases),
+			aliases: both(map[string]string{"role": "roles", "as_of": "end_date", "known_at": "end_date"}, dateAliases),
 		}, searchRecall),
 		define(definition{
 			name: "conversation_evict", effect: memgpt.EffectMemory,
