@@ -73,8 +73,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // CodeOf returns the code of the first *Error in err's chain, "" when there is none.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e := (*Error)(nil); errors.As(err, &e) {
 		return e.Code
 	}
 	return ""

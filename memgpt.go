@@ -189,6 +189,8 @@ type Passage struct {
 	Key          string    // normal form of Text, hashed (PassageKey); one live passage an owner and key
 	SupersededBy string    // ID of the passage that replaces it
 	Superseded   time.Time // since when, by what the agent knew
+	Replaced     time.Time // when that was stored; zero where nothing replaced it, and of what older versions of memgpt wrote
+	WasEnded     time.Time // Ended before that
 	Deleted      time.Time // since when it is out of results; the text stays until the owner forgets it
 	Cause        Cause
 }

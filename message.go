@@ -85,8 +85,7 @@ func (m *Message) Thoughts() string {
 }
 
 // Calls returns the calls of the message in order.
-func (m *Message) Calls() []Call {
-	var calls []Call
+func (m *Message) Calls() (calls []Call) {
 	for _, p := range m.Parts {
 		if c, ok := p.(Call); ok {
 			calls = append(calls, c)

@@ -77,6 +77,13 @@ func (c *Config) settle() error {
 	if len(c.Ks) == 0 {
 		c.Ks = []int{DefaultK}
 	}
+	var ks []int // each once: twice the same would count its questions twice
+	for _, k := range c.Ks {
+		if !slices.Contains(ks, k) {
+			ks = append(ks, k)
+		}
+	}
+	c.Ks = ks
 	for _, k := range c.Ks {
 		if k <= 0 || c.Mode != ModeRAG && len(c.Ks) > 1 {
 			return memgpt.Errorf(memgpt.CodeInvalid, "numbers of hits %v: they are above 0, and several go with mode %s alone", c.Ks, ModeRAG)

@@ -39,7 +39,7 @@ const chainPlain = "It holds pairs of keys and values, one pair a line, written 
 // of results is as everywhere, and answers are judged: the agent must say the last value and every pair of the chain must
 // have been in context. The pairs are archival passages, a line each; the paper's "in main context" is a slip.
 func NestedKV(dir string) (*Suite, error) {
-	pairs, err := readPairs(filepath.Join(dir, pairsFile))
+	pairs, err := readPairs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,11 @@ func readChains(name, dir string, pairs [][2]string, toCase func(pairs [][2]stri
 // errFirst ends reading after the first line.
 var errFirst = errors.New("the first line is enough")
 
-func readPairs(path string) ([][2]string, error) {
+func readPairs(dir string) ([][2]string, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil, memgpt.Errorf(memgpt.CodeInvalid, "%s is no directory; name the one that holds %s", dir, pairsFile)
+	}
+	path := filepath.Join(dir, pairsFile)
 	var first struct {
 		Pairs [][2]string `json:"ordered_kv_records"`
 	}

@@ -43,6 +43,14 @@ func (p *Purse) stopped() error {
 	return p.closed
 }
 
+// underWay says what is set aside for calls that have not ended.
+func underWay(any bool, amount string) string {
+	if !any {
+		return ""
+	}
+	return ", about " + amount + " set aside for calls under way"
+}
+
 // reserve sets aside what a call with so many tokens of input will use by forecast: its reply is taken to be as long as those
 // before it were. It refuses the call where that is beyond the bounds, and then all others.
 func (p *Purse) reserve(model string, input int, price func(memgpt.Usage) (int64, bool)) (memgpt.Usage, error) {
@@ -64,11 +72,11 @@ func (p *Purse) reserve(model string, input int, price func(memgpt.Usage) (int64
 	case p.nano > 0 && !known:
 		p.closed = memgpt.Errorf(memgpt.CodeInvalid, "what %s costs isn't known, so that a budget in dollars can't be held: %w", model, ErrNoPrice)
 	case p.nano > 0 && sum.Nano > p.nano:
-		p.closed = memgpt.Errorf(memgpt.CodeBudget, "the budget of %s is used up: %s spent, and the next call would pass it",
-			store.FormatMoney(p.nano), store.FormatMoney(p.spent.Nano))
+		p.closed = memgpt.Errorf(memgpt.CodeBudget, "the budget of %s is used up: %s spent%s, and the next call would pass it",
+			store.FormatMoney(p.nano), store.FormatMoney(p.spent.Nano), underWay(p.held.Nano > 0, store.FormatMoney(p.held.Nano)))
 	case p.tokens > 0 && int64(sum.Input+sum.Output) > p.tokens:
-		p.closed = memgpt.Errorf(memgpt.CodeBudget, "the budget of %d tokens is used up: %s used, and the next call would pass it",
-			p.tokens, strconv.Itoa(p.spent.Input+p.spent.Output))
+		p.closed = memgpt.Errorf(memgpt.CodeBudget, "the budget of %d tokens is used up: %d used%s, and the next call would pass it",
+			p.tokens, p.spent.Input+p.spent.Output, underWay(p.held.Input+p.held.Output > 0, strconv.Itoa(p.held.Input+p.held.Output)))
 	}
 	if p.closed != nil {
 		return memgpt.Usage{}, p.closed

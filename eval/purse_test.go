@@ -152,3 +152,22 @@ type askedMeter struct {
 
 func (m *askedMeter) Afford(context.Context, func(memgpt.Usage) (int64, bool)) error { return m.refuse }
 func (m *askedMeter) Spent(_ string, u memgpt.Usage)                                 { m.told = m.told.Add(u) }
+
+// TestABudgetSaysWhatIsUnderWay: where calls that have not ended hold a budget, the refusal of the next one says so.
+func TestABudgetSaysWhatIsUnderWay(t *testing.T) {
+	for _, tt := range []struct {
+		purse *Purse
+		want  string
+	}{
+		{NewPurse(0, 1000), "0 used, about 900 set aside for calls under way, and"},
+		{NewPurse(1000_000_000, 0), "$0.00 spent, about $0.90 set aside for calls under way, and"},
+	} {
+		price := func(u memgpt.Usage) (int64, bool) { return int64(u.Input) * 1_000_000, true }
+		if _, err := tt.purse.reserve("toy", 900, price); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tt.purse.reserve("toy", 900, price); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}

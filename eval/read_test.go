@@ -199,3 +199,40 @@ func TestSharedDataIsRead(t *testing.T) {
 		t.Errorf("there are %d chains", len(s.Cases))
 	}
 }
+
+// TestChainsNeedADirectory names the mistake where a file is given, and reads keys that are nothing but short.
+func TestChainsNeedADirectory(t *testing.T) {
+	dir := chains(t)
+	for _, suite := range []string{SuiteNestedKV, SuiteRelay} {
+		if _, err := Load(suite, filepath.Join(dir, pairsFile), false); err == nil || !strings.Contains(err.Error(), "no directory") {
+			t.Errorf("%s: %v", suite, err)
+		}
+	}
+	if a, b := depotCode("----------", map[string]bool{}), depotCode("a-b", map[string]bool{}); a != "DP-" || b != "DP-AB" {
+		t.Errorf("%q and %q", a, b)
+	}
+}
+
+// TestDoubledQuestionsAreToldApart: a run of data that has ids twice, or none, can be compared.
+func TestDoubledQuestionsAreToldApart(t *testing.T) {
+	conv := `{"conv":"a","docs":[{"id":"1","text":"x"}],"queries":[{"id":"q","q":"y","gold":["1"]},{"id":"q","q":"z","gold":["1"]},{"id":"q#2","q":"w","gold":["1"]},{"q":"v","gold":["1"]}]}`
+	path := write(t, "twice.jsonl", conv+"\n"+conv)
+	for _, name := range []string{SuiteLocomo, SuiteDocQA} {
+		for _, pooled := range []bool{false, true} {
+			s, err := Load(name, path, pooled)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, seen := 0, map[string]bool{}
+			for _, c := range s.Cases {
+				for _, q := range c.Questions {
+					n++
+					seen[c.Name+"\x00"+q.ID] = true
+				}
+			}
+			if n != 8 || len(seen) != 8 || !seen[s.Cases[0].Name+"\x00q"] || !seen[s.Cases[0].Name+"\x00q#2"] {
+				t.Errorf("%s, pooled %v: %d questions, ids %v", name, pooled, n, seen)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -19,7 +18,7 @@ const relayPlain = "It has a note for each depot that passes its parcels on, and
 // parcels on. That the chain is to be followed to its end stands in the agent's persona alone. So a model that knows the
 // published task by heart gains nothing.
 func Relay(dir string) (*Suite, error) {
-	pairs, err := readPairs(filepath.Join(dir, pairsFile))
+	pairs, err := readPairs(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,8 @@ func Relay(dir string) (*Suite, error) {
 
 // depotCode is a short code that no other depot has.
 func depotCode(id string, taken map[string]bool) string {
-	code := "DP-" + strings.ToUpper(strings.ReplaceAll(id, "-", "")[:min(6, len(id))])
+	id = strings.ReplaceAll(id, "-", "")
+	code := "DP-" + strings.ToUpper(id[:min(6, len(id))])
 	for n := 0; taken[code]; n++ {
 		code = code[:min(9, len(code))] + strconv.Itoa(n)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -123,7 +124,26 @@ func LoadSeeded(name, path string, pooled bool, seed uint64) (*Suite, error) {
 		return nil, fmt.Errorf("name the data of suite %s: %w", name, err)
 	}
 	s.Data, s.Pooled = filepath.Base(whole), pooled
+	s.tellApart()
 	return s, nil
+}
+
+// tellApart gives questions that share case and id ids of their own, in the order of the data: q, q#2, q#3. Records are paired by
+// them, and what a question leaves behind is named by them.
+func (s *Suite) tellApart() {
+	type key struct{ name, id string }
+	taken := map[key]bool{}
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		for j := range c.Questions {
+			q := &c.Questions[j]
+			id := q.ID
+			for n := 2; taken[key{c.Name, q.ID}]; n++ {
+				q.ID = id + "#" + strconv.Itoa(n)
+			}
+			taken[key{c.Name, q.ID}] = true
+		}
+	}
 }
 
 // asked reports whether a question is asked: whether anything is known by which its answer can be measured.

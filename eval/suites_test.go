@@ -235,6 +235,9 @@ func TestDocumentsAgainstK(t *testing.T) {
 	if rep := run(t, Config{Model: standIn(t)}, s); *rep.Accuracy != 100 || rep.K != 0 || rep.ByK != nil {
 		t.Errorf("paging: %+v", rep)
 	}
+	if twice := run(t, Config{Model: standIn(t), Mode: ModeRAG, Ks: []int{1, 3, 1}}, s); twice.N != rep.N || len(twice.Records) != len(rep.Records) {
+		t.Errorf("a number of hits that is named twice: %d questions, %d records", twice.N, len(twice.Records))
+	}
 	bad := Config{Model: standIn(t), Ks: []int{1, 2}, Open: newOpener(t).make}
 	if _, err := Run(t.Context(), bad, s); memgpt.CodeOf(err) != memgpt.CodeInvalid {
 		t.Errorf("got %v", err)

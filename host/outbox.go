@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -21,6 +22,7 @@ type Poster interface {
 // Times of delivery. The pace follows the example of Standard Webhooks, over as many days.
 const (
 	hookTimeout = 15 * time.Second // of an attempt; the specification recommends 15 to 30
+	hookChance  = 5 * time.Second  // an attempt that was given so long and was not answered failed, whatever more it might have had
 	hookClaim   = 30 * time.Second // after which an attempt is over, whoever made it
 	hookPace    = 5 * time.Second  // before the second attempt, three times as long before each further one
 	hookSlowest = 6 * time.Hour    // between attempts
@@ -228,7 +230,8 @@ func (h *Host) tell(ctx context.Context, s *store.Saying) error {
 	post, cancel := context.WithTimeout(ctx, hookTimeout)
 	status, after, err := h.cfg.Hooks.Post(post, l.agent.Reach.Hook, l.hook.Secrets(now), s.ID, l.body)
 	cancel()
-	return h.settleTold(context.WithoutCancel(ctx), s, l, told{status, after, err, ctx.Err() != nil})
+	off := ctx.Err() != nil && (!errors.Is(ctx.Err(), context.DeadlineExceeded) || h.cfg.Now().Sub(now) < hookChance)
+	return h.settleTold(context.WithoutCancel(ctx), s, l, told{status, after, err, off})
 }
 
 func (h *Host) keepSaying(ctx context.Context, s *store.Saying) error {
@@ -276,7 +279,7 @@ type told struct {
 	status int
 	after  time.Duration
 	err    error
-	called bool // off, since this host closes
+	called bool // off, since this host closes, or its caller had too little time
 }
 
 // settleTold stores how an attempt went, unless another has begun since. Somebody may read the words at the same time.

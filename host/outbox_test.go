@@ -408,6 +408,40 @@ func TestHookTimeout(t *testing.T) {
 	})
 }
 
+// TestHookOfShortCallers: an endpoint that never answers is left alone for longer and longer also where all that tell it have less
+// time than an attempt may take, as memgpt run has. One that was given no chance was not told.
+func TestHookOfShortCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hookServer{takes: time.Hour}
+		r := newHookRig(t, s)
+		id := r.speaks("well?")
+		run := func(given time.Duration) {
+			ctx, cancel := context.WithTimeout(r.ctx, given)
+			defer cancel()
+			r.must(r.host.TellHook(ctx, "", r.agent.ID))
+		}
+		run(time.Second)
+		if row := r.saying(id); row.Error != "" || row.Next.After(time.Now()) {
+			t.Errorf("an attempt of a second failed: %+v", row)
+		}
+		begun := time.Now()
+		for range 100 {
+			run(10 * time.Second)
+			time.Sleep(time.Minute)
+		}
+		if row := r.saying(id); row.Tries > 10 || row.Error == "" || row.Hook != store.HookDue {
+			t.Errorf("after %v: %+v", time.Since(begun), row)
+		}
+		for range 4 * 24 {
+			run(10 * time.Second)
+			time.Sleep(time.Hour)
+		}
+		if row := r.saying(id); row.Hook != store.HookFailed {
+			t.Errorf("after %v: %+v", time.Since(begun), row)
+		}
+	})
+}
+
 // TestHookReadMeanwhile: words that somebody reads while their hook is told are marked as both.
 func TestHookReadMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -505,6 +539,26 @@ func TestUnseenIsShownOnce(t *testing.T) {
 		}
 		if row := r.saying(late); row.Read {
 			t.Errorf("%+v", row)
+		}
+	})
+}
+
+// TestUnseenThatCouldNotBeShown: what somebody took and could not show is there for the next at once, and a hook that was told
+// meanwhile does not hide it.
+func TestUnseenThatCouldNotBeShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hookServer{}
+		r := newHookRig(t, s)
+		r.speaks("one")
+		r.speaks("two")
+		u, err := r.host.Unseen(r.ctx, "", r.agent.ID, 5)
+		r.must(err)
+		r.must(r.host.TellHook(r.ctx, "", r.agent.ID))
+		r.must(r.host.NotSeen(r.ctx, u))
+		again, err := r.another().Unseen(r.ctx, "", r.agent.ID, 5)
+		r.must(err)
+		if got := textsOf(again); !slices.Equal(got, []string{"one", "two"}) || len(s.ids()) != 2 {
+			t.Errorf("shown %v, told %v", got, s.ids())
 		}
 	})
 }

@@ -90,11 +90,16 @@ func (h *Host) wordsOf(ctx context.Context, s *store.Saying) (*Words, error) {
 }
 
 // Seen notes that what was taken was shown.
-func (h *Host) Seen(ctx context.Context, u *Unseen) error {
+func (h *Host) Seen(ctx context.Context, u *Unseen) error { return h.settleUnseen(ctx, u, true) }
+
+// NotSeen notes that what was taken could not be shown: the next who asks gets it at once.
+func (h *Host) NotSeen(ctx context.Context, u *Unseen) error { return h.settleUnseen(ctx, u, false) }
+
+func (h *Host) settleUnseen(ctx context.Context, u *Unseen, seen bool) error {
 	rows := u.taken
 	for try := 0; len(rows) > 0; try++ {
 		for i := range rows {
-			rows[i].Read, rows[i].Showing = true, time.Time{}
+			rows[i].Read, rows[i].Showing = seen, time.Time{}
 		}
 		_, err := h.cfg.Store.Commit(ctx, &store.Commit{Now: h.cfg.Now(), Sayings: rows})
 		if err == nil {

@@ -95,11 +95,17 @@ func (m *memory) Supersede(ctx context.Context, ids []string, ended time.Time, f
 	if err != nil {
 		return memgpt.Passage{}, err
 	}
-	p, _, err := m.insert(ctx, fact, learned)
+	if err := checkEnds(old, ended); err != nil {
+		return memgpt.Passage{}, err
+	}
+	p, added, err := m.insert(ctx, fact, learned)
 	if err != nil {
 		return p, err
 	}
 	now := m.run.k.cfg.Now()
+	if added { // what it was stored for is told by that from what it replaces later
+		now = p.Time
+	}
 	if learned.IsZero() {
 		learned = now
 	}
@@ -121,7 +127,7 @@ func (m *memory) Supersede(ctx context.Context, ids []string, ended time.Time, f
 // replace notes that a passage was replaced by another, of which the agent learned at a time. What it learned only after
 // that it held true until now.
 func replace(old, by *memgpt.Passage, ended, learned, now time.Time) {
-	old.SupersededBy, old.Superseded = by.ID, learned
+	old.SupersededBy, old.Superseded, old.Replaced, old.WasEnded = by.ID, learned, now, old.Ended
 	if !tool.Learned(old).Before(learned) {
 		old.Superseded = now
 	}
@@ -134,6 +140,20 @@ func replace(old, by *memgpt.Passage, ended, learned, now time.Time) {
 	default:
 		old.Ended = learned
 	}
+	if ended.IsZero() && tool.Over(old.Ended).Before(old.About) { // what is known better is about an earlier time
+		old.Ended = old.About
+	}
+}
+
+// checkEnds returns an error for an end that lies before what one of the passages is about.
+func checkEnds(list []memgpt.Passage, ended time.Time) error {
+	for i := range list {
+		if p := &list[i]; !ended.IsZero() && !p.About.IsZero() && !tool.Over(ended).After(p.About) && !ended.Equal(p.About) {
+			return fmt.Errorf("ended %s is before %s, which the passage %s is about, and nothing was changed: give a later time, or replace the"+
+				" passage with archival_memory_update and the right about", tool.DateText(ended, nil), tool.DateText(p.About, nil), p.ID)
+		}
+	}
+	return nil
 }
 
 // replaceable returns the agent's passages with the ids, none of which was replaced or deleted.
@@ -155,6 +175,9 @@ func (m *memory) replaceable(ctx context.Context, ids []string) (list []memgpt.P
 
 func (m *memory) End(ctx context.Context, id string, ended time.Time) (memgpt.Passage, error) {
 	list, err := m.replaceable(ctx, []string{strings.TrimSpace(id)})
+	if err == nil {
+		err = checkEnds(list, ended)
+	}
 	if err != nil {
 		return memgpt.Passage{}, err
 	}

@@ -327,3 +327,139 @@ func TestReviveWhereTheTextIsBack(t *testing.T) {
 		t.Errorf("the history of what was taken back: %+v, %v", list, err)
 	}
 }
+
+// TestReviveOneOfSeveral takes replacements back one at a time where a passage replaced others more than once: what it was stored
+// for, and what was found to say the same later.
+func TestReviveOneOfSeveral(t *testing.T) {
+	for _, by := range []string{"what was merged", "what stands, twice", "what was updated"} {
+		t.Run(by, func(t *testing.T) {
+			m := script.Of()
+			e := newEnv(t, m, options{})
+			do := func(function string, args ...any) string {
+				t.Helper()
+				e.now = e.now.Add(time.Hour)
+				return passageID.FindString(e.ok(m, function, args...))
+			}
+			first := do("archival_memory_insert", "content", "Xavier is 30.")
+			stands := do("archival_memory_update", "id", first, "content", "Xavier is 31.")
+			other := do("archival_memory_insert", "content", "Xavier is thirty-one.")
+			do("archival_memory_merge", "ids", []string{stands, other}, "content", "Xavier is 31.")
+			third := do("archival_memory_insert", "content", "Xavier counts 31 years.")
+			do("archival_memory_update", "id", third, "content", "Xavier is 31.")
+			e.counts(1)
+			revive := func(id, back, retired, stays string) {
+				t.Helper()
+				e.now = e.now.Add(time.Hour)
+				done, err := e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, id)
+				must(t, err)
+				var ids []string
+				for _, p := range done.Live {
+					ids = append(ids, p.ID)
+				}
+				slices.Sort(ids)
+				if strings.Join(ids, " ") != back || done.Retired != retired || done.Stays != stays {
+					t.Errorf("undo %s: %+v", id, done)
+				}
+			}
+			switch by {
+			case "what was merged": // by the id of one of the replaced: that one alone
+				revive(other, other, "", stands)
+				e.counts(2)
+				revive(third, third, "", stands)
+				revive(first, first, stands, "")
+			case "what stands, twice": // by its own id: the last, the one before, what it was stored for
+				revive(stands, third, "", stands)
+				revive(stands, other, "", stands)
+				e.counts(3)
+				revive(stands, first, stands, "")
+			case "what was updated": // it goes, and so nothing may stay replaced by it
+				all := []string{first, other, third}
+				slices.Sort(all)
+				revive(first, strings.Join(all, " "), stands, "")
+			}
+			e.counts(3)
+			if _, err := e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, stands); memgpt.CodeOf(err) != memgpt.CodeInvalid {
+				t.Errorf("once more: %v", err)
+			}
+		})
+	}
+}
+
+// TestReviveKeepsTheEnd: what a passage was marked with before it was replaced is there again; what the replacement marked is not.
+func TestReviveKeepsTheEnd(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	id := passageID.FindString(e.ok(m, "archival_memory_insert", "content", "Zoe works at Acme.", "about", "2019"))
+	for _, want := range []string{"", "2023-05"} {
+		if want != "" {
+			e.ok(m, "archival_memory_update", "id", id, "content", "", "ended", want)
+		}
+		by := passageID.FindString(e.ok(m, "archival_memory_update", "id", id, "content", "Zoe worked at Acme until "+want, "ended", "2024"))
+		if got := tool.DateText(e.factsOf()["Zoe works at Acme."].Ended, nil); got != "2024" {
+			t.Errorf("replaced, it ended %q", got)
+		}
+		_, err := e.kernel.Revive(t.Context(), "", e.agent.ID, time.UTC, by)
+		must(t, err)
+		if p := e.factsOf()["Zoe works at Acme."]; tool.DateText(p.Ended, nil) != want || !p.WasEnded.IsZero() || !p.Replaced.IsZero() {
+			t.Errorf("it came back as %+v, want ended %q", p, want)
+		}
+	}
+}
+
+// TestEndsBeforeItBegan: no passage ends before what it is about; a year that holds it is no such end.
+func TestEndsBeforeItBegan(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	insert := func(text, about string) string {
+		return passageID.FindString(e.ok(m, "archival_memory_insert", "content", text, "about", about))
+	}
+	refused := func(args []any, function string, words ...string) {
+		t.Helper()
+		res := e.do(m, function, args...)
+		if contains(t, res.Text, words...); !res.Failed {
+			t.Errorf("%s %v was done: %s", function, args, res.Text)
+		}
+	}
+	a, b := insert("Eve works at Acme.", "2020-05"), insert("Finn lives in Graz.", "2019")
+	for _, args := range [][]any{{"id", a, "content", ""}, {"id", a, "content", "Eve worked at Acme."}} {
+		refused(append(args, "ended", "2019"), "archival_memory_update", "2019", "2020-05", a, "nothing was changed")
+	}
+	refused([]any{"ids", []string{a, b}, "content", "Eve and Finn", "ended", "2020-04"}, "archival_memory_merge", "2020-04", a)
+	e.counts(2)
+	for text, p := range e.factsOf() {
+		if !p.Ended.IsZero() || !p.Live() {
+			t.Errorf("%s: %+v", text, p)
+		}
+	}
+	e.ok(m, "archival_memory_update", "id", a, "content", "", "ended", "2020")
+	e.ok(m, "archival_memory_update", "id", b, "content", "Finn lives in Linz.", "about", "2015")
+	if got := tool.DateText(e.factsOf()["Finn lives in Graz."].Ended, nil); got != "2019" {
+		t.Errorf("what never held ended %q", got)
+	}
+}
+
+// TestForgetDates: what a forgotten passage was about, and when it ended, is gone with it: from the passage, from the calls that
+// said so under any name, and from their results. Dates of other passages stay.
+func TestForgetDates(t *testing.T) {
+	m := script.Of()
+	e := newEnv(t, m, options{})
+	kept := passageID.FindString(e.ok(m, "archival_memory_insert", "content", "The lighthouse of Skagen was lit.", "about", "1858-11-01"))
+	var ids []string
+	for i, about := range []string{"about", "date", "valid_from"} {
+		day := fmt.Sprint("1815-12-1", i)
+		ids = append(ids, passageID.FindString(e.ok(m, "archival_memory_insert", "content", fmt.Sprintf("Ada of house number%d was born in Sils.", i), about, day)))
+	}
+	e.ok(m, "archival_memory_update", "id", ids[0], "content", "", "ended", "1852-11-27")
+	ids[1] = passageID.FindString(e.ok(m, "archival_memory_update", "id", ids[1], "content", "Ada of the mill was born in Sils.", "until", "1852-11-28", "about", 1777))
+	e.forget(kernel.Forgetting{Passages: ids})
+	if found := e.fileBytes("1815-12-1", "1852-11-2", "1777"); len(found) > 0 {
+		t.Errorf("%v", found)
+	}
+	if p := e.factsOf()["The lighthouse of Skagen was lit."]; tool.DateText(p.About, nil) != "1858-11-01" {
+		t.Errorf("another passage is %+v", p)
+	}
+	contains(t, e.ok(m, "memory_read", "id", kept), "1858-11-01")
+	if log := fmt.Sprintf("%+v", e.log()); !strings.Contains(log, `"about":"1858-11-01"`) || !strings.Contains(log, "(about 1858-11-01)") {
+		t.Error("what was said of another passage went")
+	}
+}

@@ -133,7 +133,8 @@ func wasForgotten(e *memgpt.Entry) bool { return e.Message.Origin == memgpt.Orig
 
 // forgottenPassage returns the passage that stays in place of another.
 func forgottenPassage(p memgpt.Passage, text string, now time.Time) memgpt.Passage {
-	p.Text, p.Tags, p.Source, p.Heading, p.Position, p.Key = text, nil, "", "", 0, ""
+	p.Text, p.Tags, p.Source, p.Heading, p.Position, p.Key, p.From = text, nil, "", "", 0, "", nil
+	p.About, p.Ended, p.WasEnded = time.Time{}, time.Time{}, time.Time{} // a date of birth says what was forgotten
 	p.Cause.Origin = memgpt.OriginOwner
 	if p.Deleted.IsZero() {
 		p.Deleted = now

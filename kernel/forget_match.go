@@ -366,12 +366,41 @@ func (t *traces) cutPart(p memgpt.Part) (memgpt.Part, bool) {
 	case memgpt.Call:
 		was := p.Arguments
 		p.Arguments = t.cutJSON(was)
+		if strings.HasPrefix(p.Name, factFunctions) && (p.Arguments != was || t.named(was)) {
+			p.Arguments = withoutFactDates(p.Arguments)
+		}
 		return p, p.Arguments != was
 	}
 	if slices.ContainsFunc(messageTexts(&memgpt.Message{Parts: memgpt.Parts{p}}), t.in) {
 		return nil, true
 	}
 	return p, false
+}
+
+// factFunctions is how the names of the functions begin that store and change passages.
+const factFunctions = "archival_memory_"
+
+// withoutFactDates puts the mark in place of the dates in a call of such a function, under all names that models give them: what a
+// forgotten passage was about, and when it ended, is part of it.
+func withoutFactDates(arguments string) string {
+	args, object := decodeTexts(arguments).(map[string]any)
+	changed := false
+	for _, name := range []string{"about", "ended", "date", "when", "valid_from", "valid_until", "until"} {
+		if text, ok := args[name].(string); object && ok && text != "" && text != forgottenMark {
+			args[name], changed = forgottenMark, true
+		} else if number, ok := args[name].(json.Number); object && ok && number != "" { // a year
+			args[name], changed = forgottenMark, true
+		}
+	}
+	if !changed {
+		return arguments
+	}
+	return string(mustJSON(args))
+}
+
+// toldDates finds what results of those functions tell of a passage's dates.
+func toldDates(result string) bool {
+	return strings.Contains(result, "(about ") || strings.Contains(result, " is marked as true until ")
 }
 
 // cutJSON is cut for the strings in a JSON value, however they are escaped.

@@ -139,7 +139,7 @@ func (p *forgetPlan) quotes(e *memgpt.Entry) bool {
 		return false
 	}
 	said := e.Message.Said()
-	if textWeight(p.traces.withoutIDs(said)) < quotedWeight {
+	if textWeight(p.traces.withoutIDs(said)) < quotedWeight && !toldDates(said) {
 		return false
 	}
 	res, _ := e.Message.Result()

@@ -102,12 +102,14 @@ func noPassage(id string) error {
 type Revived struct {
 	Live    []memgpt.Passage // in results again
 	Same    []memgpt.Passage // that stay replaced, now by the passage that has their text already
-	Retired string           // ID of the passage that had replaced them and is out of results; "" where it was stored on its own and stays
+	Retired string           // ID of the passage that had replaced them and is out of results; "" where it stays, or was out before
+	Stays   string           // ID of the passage that had replaced them and stays, since it was stored before; "" where there is none
 }
 
 // Revive takes a replacement back. ID names the passage that replaced others, or one of those: all that it replaced live again,
 // under their own IDs, as if they had not been replaced, and it is deleted. Its text stays, and so does what it is in searches as of
-// the time between. One that was stored by itself, and was only found to say the same, stays.
+// the time between. One that was stored before, and was only found to say the same, stays: then only what it replaced in the same
+// step comes back, by its own ID the last.
 //
 // It fails with CodeNotFound for an ID that is not there, and with CodeInvalid where nothing was replaced, where the replacement was
 // itself replaced since, or where the owner had one of them forgotten.
@@ -133,8 +135,12 @@ func (k *Kernel) planRevive(ctx context.Context, tenant, owner string, zone *tim
 	if err != nil {
 		return nil, nil, err
 	}
+	old, stored := lastReplaced(&by, old, id)
 	done, c := &Revived{}, &store.Commit{Now: k.cfg.Now()}
-	if by.Live() && functionOf(by.Cause) != insertFunction && by.Source == "" {
+	switch {
+	case by.Live() && !stored:
+		done.Stays = by.ID
+	case by.Live():
 		done.Retired, by.Deleted = by.ID, c.Now
 		c.Passages = append(c.Passages, by)
 		c.DeadDocs = append(c.DeadDocs, store.DocRef{Tenant: tenant, Owner: owner, ID: by.ID})
@@ -142,7 +148,7 @@ func (k *Kernel) planRevive(ctx context.Context, tenant, owner string, zone *tim
 	live := map[string]string{} // IDs by key
 	for i := len(old) - 1; i >= 0; i-- {
 		p := old[i]
-		if forgottenAlready(&p) || !p.Deleted.IsZero() {
+		if !revivable(&p) {
 			continue
 		}
 		same, known := live[p.Key], false
@@ -156,10 +162,10 @@ func (k *Kernel) planRevive(ctx context.Context, tenant, owner string, zone *tim
 			}
 		}
 		if same != "" {
-			p.SupersededBy = same
+			p.SupersededBy, p.Replaced = same, c.Now
 			done.Same = append(done.Same, p)
 		} else {
-			p.SupersededBy, p.Superseded, p.Ended = "", time.Time{}, time.Time{}
+			p.SupersededBy, p.Superseded, p.Replaced, p.Ended, p.WasEnded = "", time.Time{}, time.Time{}, p.WasEnded, time.Time{}
 			if p.Key != "" {
 				live[p.Key] = p.ID
 			}
@@ -172,6 +178,39 @@ func (k *Kernel) planRevive(ctx context.Context, tenant, owner string, zone *tim
 		return nil, nil, memgpt.Errorf(memgpt.CodeInvalid, "what %s replaced was deleted or forgotten since, and can't come back", by.ID)
 	}
 	return done, c, nil
+}
+
+// revivable reports whether a passage that was replaced can come back: it was neither deleted nor forgotten.
+func revivable(p *memgpt.Passage) bool { return p.Deleted.IsZero() && !forgottenAlready(p) }
+
+// lastReplaced returns those of the passages that by replaced which are to come back, and whether they are what it was stored for:
+// then all come back, since it goes. Else they are those that it replaced together with the one that id names, or last.
+func lastReplaced(by *memgpt.Passage, old []memgpt.Passage, id string) (list []memgpt.Passage, stored bool) {
+	when := func(p *memgpt.Passage) time.Time {
+		if p.Replaced.IsZero() {
+			return by.Time
+		}
+		return p.Replaced
+	}
+	var at time.Time
+	for i := range old {
+		if old[i].ID == id {
+			at = when(&old[i])
+			break
+		}
+		if revivable(&old[i]) && when(&old[i]).After(at) {
+			at = when(&old[i])
+		}
+	}
+	if at.Equal(by.Time) && functionOf(by.Cause) != insertFunction && by.Source == "" {
+		return old, true
+	}
+	for i := range old {
+		if when(&old[i]).Equal(at) {
+			list = append(list, old[i])
+		}
+	}
+	return list, false
 }
 
 // replacement returns the passage that a replacement stored, and those that it replaced, by the ID of any of them.

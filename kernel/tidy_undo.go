@@ -265,7 +265,8 @@ func (k *Kernel) undoPassage(ctx context.Context, a *memgpt.Agent, id string, do
 	if err != nil {
 		return err
 	}
-	if len(old) > 0 {
+	old = slices.DeleteFunc(old, func(p memgpt.Passage) bool { return !revivable(&p) })
+	for n := len(old); n > 0; { // what it was merged with since comes back first
 		back, err := k.Revive(ctx, a.Tenant, a.ID, a.Location(), id)
 		if code := memgpt.CodeOf(err); code == memgpt.CodeInvalid || code == memgpt.CodeNotFound {
 			done.Left = append(done.Left, err.Error())
@@ -278,6 +279,7 @@ func (k *Kernel) undoPassage(ctx context.Context, a *memgpt.Agent, id string, do
 		if back.Retired != "" {
 			return nil
 		}
+		n -= len(back.Live) + len(back.Same)
 	}
 	p.Deleted = k.cfg.Now()
 	_, err = k.cfg.Store.Commit(ctx, &store.Commit{Now: p.Deleted, Passages: []memgpt.Passage{p},

@@ -74,7 +74,7 @@ func parseDate(argument, text string, now time.Time) (begin, end time.Time, err 
 	for _, form := range dateForms {
 		t, err := time.ParseInLocation(form.layout, text, now.Location())
 		switch {
-		case err != nil:
+		case err != nil || t.Year() == 0: // the calendar has none
 			continue
 		case form.lasts == 0:
 			return t, t.AddDate(0, 0, 1), nil
@@ -93,7 +93,7 @@ func parseLong(text string, zone *time.Location) (begin, end time.Time, s tool.S
 	for _, form := range longForms {
 		t, err := time.ParseInLocation(form.layout, text, zone)
 		switch {
-		case err != nil:
+		case err != nil || t.Year() == 0:
 			continue
 		case form.span == tool.SpanYear:
 			return t, t.AddDate(1, 0, 0), form.span, true
@@ -106,11 +106,11 @@ func parseLong(text string, zone *time.Location) (begin, end time.Time, s tool.S
 // rangeSigns stand between the ends of a range of dates. A dash alone doesn't, since dates are written with it.
 var rangeSigns = []string{"...", "..", " to ", " until ", " - ", "–", "—", "至", "到", "/", "~", "〜"}
 
-// factDate reads the time that a fact is about, or when it ended: of a range its beginning. It keeps whether a month or a year
-// was meant. Zero is for no date.
+// factDate reads the time that a fact is about, or when it ended: of a range its beginning. It keeps whether a day, a month or a
+// year was meant. Zero is for no date.
 func factDate(argument, text string, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
-	t, _, err := parseDate(argument, text, now)
+	t, end, err := parseDate(argument, text, now)
 	for i := 0; err != nil && i < len(rangeSigns); i++ {
 		from, to, found := strings.Cut(text, rangeSigns[i])
 		if !found {
@@ -121,13 +121,19 @@ func factDate(argument, text string, now time.Time) (time.Time, error) {
 				continue
 			}
 		}
-		if begin, _, bad := parseDate(argument, from, now); bad == nil && !begin.IsZero() {
-			t, text, err = begin, strings.TrimSpace(from), nil
+		if begin, over, bad := parseDate(argument, from, now); bad == nil && !over.IsZero() {
+			t, end, text, err = begin, over, strings.TrimSpace(from), nil
 		}
 	}
-	if err != nil || t.IsZero() {
-		return t, err
+	if err != nil || end.IsZero() {
+		return time.Time{}, err
 	}
-	_, _, s, _ := parseLong(text, now.Location())
-	return tool.Whole(t, s), nil
+	_, _, s, long := parseLong(text, now.Location())
+	if !long && end.Equal(t.AddDate(0, 0, 1)) {
+		s = tool.SpanDay
+	}
+	if t = tool.Whole(t, s); t.IsZero() { // it would stand for no date
+		return t, fmt.Errorf("%s %s is the first second of the year 1, which can't be kept: write the day, 0001-01-01, or leave it out", argument, quote(text))
+	}
+	return t, nil
 }

@@ -1,6 +1,7 @@
 package memtool
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,50 @@ func TestFactDates(t *testing.T) {
 			t.Errorf("%q is %q, want %q, error %v", text, got, want, err)
 		}
 	}
-	for _, bad := range []string{"soon", "2024-05 to soon", "to 2024", "3", "May"} {
+	for _, bad := range []string{"soon", "2024-05 to soon", "to 2024", "3", "May", "0000", "0000-00-00", "0000-01-01"} {
 		if at, err := factDate("about", bad, newFake().now); err == nil || !strings.Contains(err.Error(), "about") {
 			t.Errorf("%q is %v, error %v", bad, at, err)
 		}
 	}
 	year := tool.Whole(time.Date(2024, 1, 1, 0, 0, 0, 0, tokyo), tool.SpanYear)
-	if got := tool.DateText(year, time.UTC); strings.HasPrefix(got, "2024") {
+	if got := tool.DateText(year, time.UTC); got != "2024" {
 		t.Errorf("in another zone the year 2024 is shown as %s", got)
+	}
+	if at, err := factDate("about", "0001-01-01T00:00:00Z", newFake().now); err == nil || !strings.Contains(err.Error(), "about") {
+		t.Errorf("a time that stands for none is %v, error %v", at, err)
+	}
+}
+
+// A year, a month and a day stay what they were given as, whatever the zone in which they are shown later, also where the clocks
+// skip their midnight, and at the ends of the calendar.
+func TestFactDatesInOtherZones(t *testing.T) {
+	names := []string{"UTC", "Asia/Tokyo", "America/New_York", "America/Sao_Paulo", "Europe/Paris", "Asia/Kolkata", "Africa/Cairo"}
+	var zones []*time.Location
+	for _, name := range names {
+		zone, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		zones = append(zones, zone)
+	}
+	for _, text := range []string{"2024", "2024-01", "2024-05", "2024-01-01", "2018-11-04", "2024-03-31", "2024-04-26", "1600-02-29", "0001", "0001-01",
+		"0001-01-01", "9999", "9999-12-31"} {
+		for _, given := range zones {
+			at, err := factDate("about", text, newFake().now.In(given))
+			if err != nil || at.IsZero() {
+				t.Errorf("%s is %v, error %v", text, at, err)
+			}
+			for _, shown := range zones {
+				_, a := at.In(given).Zone()
+				_, b := at.In(shown).Zone()
+				if far := time.Duration(a-b) * time.Second; len(text) == len(time.DateOnly) && far.Abs() >= 12*time.Hour {
+					continue
+				}
+				if got := tool.DateText(at, shown); got != text {
+					t.Errorf("%s given in %s is shown in %s as %s", text, given, shown, got)
+				}
+			}
+		}
 	}
 }
 
@@ -85,4 +122,22 @@ func TestSearchShowsTimes(t *testing.T) {
 		`{"id":"passage-2","kind":"passage","time":"2024-10-14T15:04:05+09:00","text":"Lin lives in Oslo."}`,
 		`{"contradict":[{"id":"passage-1","about":"2024-05","ended":"2024-09-14T15:04:05+09:00","learned":"2024-07-14T15:04:05+09:00"},`+
 			`{"id":"passage-2","learned":"2024-10-14T15:04:05+09:00"}],"differs":[{"kind":"name","first":"Rome","second":"Oslo"}],"newer":"passage-2","note":"mark what holds no more: archival_memory_update with ended"}`)
+}
+
+// Where room is short, texts are shown rather than what is said of them.
+func TestContradictionsLeaveRoomForTexts(t *testing.T) {
+	f := newFake()
+	f.hits = tool.Hits{Total: 3, Size: 5}
+	for i := range 3 {
+		f.hits.List = append(f.hits.List, tool.Hit{ID: fmt.Sprint("passage-", i), Kind: memgpt.KindPassage, Text: fmt.Sprintf("Lin lives in the %d. house of a long street that leads to the harbour.", i)})
+	}
+	f.hits.Contradictions = []tool.Contradiction{{First: "passage-0", Second: "passage-1", Differs: []tool.Difference{{Kind: "number", Here: "0.", There: "1."}}}}
+	search := func() string { return f.ok(t, "archival_memory_search", `{"query":"Lin"}`) }
+	if !strings.Contains(search(), "contradict") {
+		t.Error("with room the contradiction is not told")
+	}
+	f.room = memgpt.Runes(search()) - 1
+	if got := search(); strings.Contains(got, "contradict") || strings.Count(got, "harbour.") != 3 {
+		t.Errorf("a text is cut for what is said of it: %s", got)
+	}
 }

@@ -126,8 +126,11 @@ const bestExcerpt = 200
 // texts of a few words tell less than two whole sentences.
 const leastQuote = 150
 
+// briefExcerpt is what is shown of a text that ranks last, in characters: a line.
+const briefExcerpt = 80
+
 // fitted renders a result with less and less until it is shown whole: a result that is cut at its end loses its last hits
-// and the way on. Texts are cut first, then those that rank last are shown by the id and a few words, the best one is cut last.
+// and the way on. Texts are cut first, then those that rank last are shown by the id and a line, the best one is cut last.
 func (c call) fitted(render func(call) (string, error)) (string, error) {
 	for {
 		text, err := render(c)
@@ -142,15 +145,22 @@ type sizes struct {
 	excerpt int // of a text found
 	best    int // of the best one at least
 	page    int // of a text read
-	brief   int // texts found, from the last one, that are shown by the id and minExcerpt
+	brief   int // texts found, from the last one, that are shown by the id and briefExcerpt at most
 	ranked  int // texts found that may be shown so
+	pairs   int // contradictions among them
 }
 
 // shrink reports whether less can be shown.
 func (s *sizes) shrink() bool {
-	if s.excerpt <= leastQuote && s.page <= leastQuote && s.brief < s.ranked {
-		s.brief++
-		return true
+	if s.excerpt <= leastQuote && s.page <= leastQuote {
+		if s.pairs > 0 { // texts count for more than what is said of them
+			s.pairs--
+			return true
+		}
+		if s.brief < s.ranked {
+			s.brief++
+			return true
+		}
 	}
 	if s.excerpt <= minExcerpt && s.page <= minExcerpt {
 		if s.best <= minExcerpt {
@@ -184,9 +194,9 @@ func (d definition) tool(form Form) (tool.Tool, error) {
 	if err != nil {
 		return tool.Tool{}, err
 	}
-	size := sizes{excerpt: 600, best: bestExcerpt, page: 3000}
+	size := sizes{excerpt: 600, best: bestExcerpt, page: 3000, pairs: maxContradictions}
 	if form.Compact {
-		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200}
+		size = sizes{excerpt: 300, best: bestExcerpt, page: 1200, pairs: maxContradictions}
 	}
 	var accepts json.RawMessage
 	if form.Compact && len(d.fullOnly) > 0 {

@@ -102,7 +102,7 @@ func (c call) times(l *line, stored, about, ended, learned time.Time) {
 // briefly quotes no more than memory_read needs, and what tells whether that is worth it.
 func (c call) briefly(h tool.Hit, query string) line {
 	l := line{ID: h.ID, Kind: h.Kind, Time: calendar.Format(h.Time, c.Now().Location())}
-	l.cut(h.Text, query, minExcerpt)
+	l.cut(h.Text, query, min(c.excerpt, briefExcerpt))
 	return l
 }
 

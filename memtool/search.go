@@ -50,7 +50,7 @@ func recallFunctions() []definition {
 			name: "conversation_search", effect: memgpt.EffectRead, search: true,
 			full:    "Search everything ever said, in all your conversations.",
 			compact: "Search all said.",
-			aliases: both(map[string]string{"role": "roles"}, dateAliases),
+			aliases: both(map[string]string{"role": "roles", "as_of": "end_date", "known_at": "end_date"}, dateAliases),
 		}, searchRecall),
 		define(definition{
 			name: "conversation_evict", effect: memgpt.EffectMemory,
@@ -185,7 +185,7 @@ const maxContradictions = 3
 
 // contradictions tells which of the hits contradict each other, with the dates of both.
 func (c call) contradictions(b *strings.Builder, hits tool.Hits) error {
-	shown := hits.Contradictions[:min(len(hits.Contradictions), maxContradictions)]
+	shown := hits.Contradictions[:min(len(hits.Contradictions), c.pairs)]
 	for i, pair := range shown {
 		out := contradiction{Newer: pair.Newer}
 		if i == 0 {

@@ -264,6 +264,10 @@ func TestDates(t *testing.T) {
 	if f.query.To.Sub(f.query.From) != 24*time.Hour {
 		t.Errorf("a day is %v to %v", f.query.From, f.query.To)
 	}
+	f.ok(t, "conversation_search", `{"query":"x","as_of":"2024-10-13"}`) // what had been said by then
+	if !f.query.From.IsZero() || !f.query.To.Equal(day(14)) {
+		t.Errorf("as of a day from %v to %v", f.query.From, f.query.To)
+	}
 }
 
 // A day ends when the next begins, also where the clock is changed.

@@ -154,6 +154,28 @@ func TestContradictionsOfAPage(t *testing.T) {
 	}
 }
 
+// TestCodesNameOtherThings: records of things that are named by codes don't contradict each other, however alike they are; what one
+// thing has does.
+func TestCodesNameOtherThings(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{"3f2504e0-4f89-41d3-9a0c-0305e82c3301: 6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b810-9dad-11d1-80b4-00c04fd430c8: 7d444840-9dc0-11d1-b245-5ffdce74fad2", 0},
+		{"3f2504e0-4f89-41d3-9a0c-0305e82c3301: 6ba7b810-9dad-11d1-80b4-00c04fd430c8", "9b2c66d1-1111-4c1e-8f6a-aa05e82c3377: 7d444840-9dc0-11d1-b245-5ffdce74fad2", 0},
+		{"What is sent to depot KL-4F1 goes on to depot KL-77B.", "What is sent to depot KL-77B goes on to depot KL-90A.", 0},
+		{"KL-4F1: the lid is red", "KL-4F2: the lid is blue", 0},
+		{"The password of the old printer is kx4f-91b.", "The password of the old printer is mm7a-20c.", 1},
+		{"KL-4F1 is kept on shelf 3 of the cellar", "KL-4F1 is kept on shelf 8 of the cellar", 1},
+		{"The pool is open from 5pm to 7pm on Mondays", "The pool is open from 6pm to 7pm on Mondays", 1},
+	} {
+		hits := []tool.Hit{{ID: "1", Kind: memgpt.KindPassage, Text: tt.a}, {ID: "2", Kind: memgpt.KindPassage, Text: tt.b}}
+		if got := retrieve.Contrast(hits, noon); len(got) != tt.want {
+			t.Errorf("%q and %q: %+v", tt.a, tt.b, got)
+		}
+	}
+}
+
 // TestWhatHoldsStandsFirst: of two passages that contradict each other the outdated one does not stand first, unless the query asks for
 // its time.
 func TestWhatHoldsStandsFirst(t *testing.T) {

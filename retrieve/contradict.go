@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"memgpt"
 	"memgpt/tool"
@@ -115,8 +116,8 @@ func newerFact(a, b *tool.Hit, now time.Time) int {
 	return cmp.Or(holds(a)-holds(b), when(a).Compare(when(b)), a.Learned.Compare(b.Learned))
 }
 
-// otherSubject reports whether texts differ in a name at the beginning of both: then they speak of two people or things, and don't
-// contradict each other.
+// otherSubject reports whether texts speak of two people or things, and so don't contradict each other: they differ in a name at the
+// beginning of both, or in the code that names what they are about.
 func otherSubject(a, b string, diff []Change) bool {
 	head := func(text, piece string) bool {
 		return piece != "" && strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), strings.ToLower(piece))
@@ -124,6 +125,49 @@ func otherSubject(a, b string, diff []Change) bool {
 	for _, d := range diff {
 		if d.Kind == ChangeName && head(a, d.A) && head(b, d.B) {
 			return true
+		}
+	}
+	x, y := codeSubject(a), codeSubject(b)
+	return x != "" && y != "" && !strings.EqualFold(x, y)
+}
+
+// codeSubject returns the code that a text is about: one that it begins with, or the first of several, of which the others are then
+// what is said of it. A single code further on is a value, as a password is, and "" stands for it.
+func codeSubject(text string) string {
+	first, codes := "", 0
+	for i, w := range strings.Fields(text) {
+		w = strings.TrimFunc(w, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+		if !isCode(w) {
+			continue
+		}
+		if i == 0 {
+			return w
+		}
+		if codes++; codes == 1 {
+			first = w
+		}
+	}
+	if codes < 2 {
+		return ""
+	}
+	return first
+}
+
+// isCode reports whether a word is a code, as DP-41 or a UUID: a digit follows a letter in it, other than in 5pm, 20 mg or 3rd. The
+// letter in a date with a time makes none.
+func isCode(word string) bool {
+	if len(word) > 10 && word[4] == '-' && word[7] == '-' && (word[10] == 'T' || word[10] == 't') {
+		return false
+	}
+	letter := false
+	for _, r := range word {
+		switch {
+		case unicode.IsDigit(r) && letter:
+			return true
+		case unicode.IsLetter(r):
+			letter = r < unicode.MaxLatin1 // the runs of other scripts have no spaces between word and number
+		case r != '-' && r != '_':
+			letter = false
 		}
 	}
 	return false

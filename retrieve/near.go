@@ -95,7 +95,7 @@ func compare(a, b *wording) Likeness {
 	switch {
 	case changes == nil && l.Score >= nearScore && p.shared >= 10:
 		l.Relation = Near
-	case changes != nil && p.only(changes, l.Score):
+	case changes != nil && p.framed() && p.only(changes, l.Score):
 		l.Relation, l.Diff = Conflict, changes[:min(len(changes), maxChanges)]
 	}
 	return l
@@ -107,6 +107,20 @@ func bound(light, heavy int) float64 {
 		return 0
 	}
 	return 2 * float64(light) / float64(light+heavy)
+}
+
+// framed reports whether the texts have a word in common, not only numbers: rows of codes don't contradict each other.
+func (p *pair) framed() bool {
+	extra := map[int]bool{}
+	for _, i := range p.a.extra {
+		extra[i] = true
+	}
+	for i := range p.a.units {
+		if s := p.a.units[i].sense; s != senseNumber && s != senseDate && !extra[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // only reports whether the changes are all that parts two texts of such a score, which is a conflict; where they are

@@ -186,6 +186,8 @@ func TestCompareApart(t *testing.T) {
 		{"John lives in Paris and works at Google", "Mary lives in Paris and works at Apple"},
 		{"My brother is a lawyer in London", "My sister was a lawyer in Leeds"},
 		{"Yes.", "No."},
+		{"8b9f3a1c-22aa-4e1b-9c1d-77aa11bb22cc: 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0: 7d0ee18c-4b5a-6978-8796-a5b4c3d2e1f0"},
+		{"12:30 17:45 2024", "12:30 17:50 2024"},
 		{"!!!", "???"},
 		{"", "I like tea"},
 		{"I", "you"},

@@ -124,14 +124,40 @@ type Hook struct {
 	Old     string    `json:"old,omitempty"`    // secret before, with which is signed too
 	Until   time.Time `json:"until,omitzero"`   // as long as this
 	Stopped time.Time `json:"stopped,omitzero"` // since when the server wants nothing more (410 Gone)
+
+	Older []OldSecret `json:"older,omitempty"` // those before Old, the newest first, that sign too
+}
+
+// OldSecret is a secret that was replaced, and until when it signs too.
+type OldSecret struct {
+	Secret string    `json:"secret"`
+	Until  time.Time `json:"until"`
+}
+
+// Rotate puts a new secret in place of the present one, which signs too until a time. So do those that were replaced before, each
+// as long as it was told: receivers that were not changed over yet are not cut off by a second change.
+func (h *Hook) Rotate(secret string, now, until time.Time) {
+	h.Older = h.Replaced(now)
+	h.Old, h.Until, h.Secret = h.Secret, until, secret
+}
+
+// Replaced returns the secrets that were replaced and sign too, the newest first.
+func (h *Hook) Replaced(now time.Time) (list []OldSecret) {
+	for _, s := range append([]OldSecret{{h.Old, h.Until}}, h.Older...) {
+		if s.Secret != "" && now.Before(s.Until) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Secrets returns those by which a delivery is signed, the newest first.
 func (h *Hook) Secrets(now time.Time) []string {
-	if h.Old != "" && now.Before(h.Until) {
-		return []string{h.Secret, h.Old}
+	list := []string{h.Secret}
+	for _, s := range h.Replaced(now) {
+		list = append(list, s.Secret)
 	}
-	return []string{h.Secret}
+	return list
 }
 
 // Read reads the data of a record of the kind.

@@ -21,18 +21,40 @@ type Span int
 
 // Spans of times that passages are about.
 const (
-	SpanMoment Span = iota // a day where it is midnight, else a time
+	SpanMoment Span = iota // a time; where it is midnight, a day
 	SpanMonth
 	SpanYear
+	SpanDay
 )
 
-// Whole returns the beginning of a month or a year as a time that stands for the whole of it.
+// Whole returns the beginning of a day, a month or a year as a time that stands for the whole of it.
 func Whole(begin time.Time, s Span) time.Time {
 	return begin.Truncate(time.Second).Add(time.Duration(s))
 }
 
+// Distances by which a beginning is moved before its date is read, since it may be one of another zone: the farthest zone is 14 hours
+// ahead of UTC, and by whole months and years no two dates are mistaken for each other.
+const (
+	farthestZone = 14 * time.Hour
+	middayShift  = 12 * time.Hour
+)
+
+// Over returns when all that a time names is over: the end of its day, month or year, or itself.
+func Over(t time.Time) time.Time {
+	switch Span(t.Nanosecond()) {
+	case SpanYear:
+		return t.AddDate(1, 0, 0)
+	case SpanMonth:
+		return t.AddDate(0, 1, 0)
+	case SpanDay:
+		return t.AddDate(0, 0, 1)
+	}
+	return t
+}
+
 // DateText shows a time that a passage is about, or that it ended, as exactly as it was given: 2024, 2024-05, 2024-05-03, or with
-// the time of day. Zone nil is UTC.
+// the time of day. A year stays that year, and a day that day, where the agent's zone is another one by now (of zones that are
+// under twelve hours apart). Zone nil is UTC.
 func DateText(t time.Time, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC
@@ -42,10 +64,12 @@ func DateText(t time.Time, zone *time.Location) string {
 	switch {
 	case t.IsZero():
 		return ""
-	case Span(t.Nanosecond()) == SpanYear && local.YearDay() == 1:
-		return local.Format("2006")
-	case Span(t.Nanosecond()) == SpanMonth && local.Day() == 1:
-		return local.Format("2006-01")
+	case Span(t.Nanosecond()) == SpanYear:
+		return t.UTC().Add(farthestZone).Format("2006")
+	case Span(t.Nanosecond()) == SpanMonth:
+		return t.UTC().Add(farthestZone).Format("2006-01")
+	case Span(t.Nanosecond()) == SpanDay:
+		return local.Add(middayShift).Format(time.DateOnly)
 	case h+m+s == 0:
 		return local.Format(time.DateOnly)
 	}

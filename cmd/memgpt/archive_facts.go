@@ -121,10 +121,13 @@ func (a *app) archiveUndo() *cobra.Command {
 				for i := range done.Same {
 					a.say("%s stays replaced, by %s, which has the same text", done.Same[i].ID, done.Same[i].SupersededBy)
 				}
-				if done.Retired != "" {
+				switch {
+				case done.Retired != "":
 					a.say("out of results: %s", done.Retired)
-				} else {
-					a.say("what replaced it was stored by itself, and stays")
+				case done.Stays != "":
+					a.say("what replaced it was stored before, and stays: %s", done.Stays)
+				default:
+					a.say("what replaced it had been deleted before")
 				}
 				return nil
 			})

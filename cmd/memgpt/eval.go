@@ -117,7 +117,7 @@ func (a *app) bindEval(cmd *cobra.Command, f *evalFlags) {
 		"messages fill the queue, and alerts, evictions and summaries happen; the model is asked at each alert and for each summary")
 	set.StringVar(&f.wrongGold, "wrong-gold", "", "file with the ids of questions whose gold is known to be wrong, one a line: reported with and without")
 	set.Uint64Var(&f.seed, "seed", 0, "decides what a suite draws by chance, and the intervals; a stand-in's slips have a seed of their own, in its name")
-	set.StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run")
+	set.StringVar(&f.cache, "cache", "", "directory that keeps vectors from run to run; without it \"vectors\" in that of --out")
 	f.bind(set)
 	set.BoolVar(&f.pooled, "pooled", false, "one agent remembers all lines of the file, where else each line has its own")
 	set.BoolVar(&f.noSearch, "no-search", false, "the same as --mode none")
@@ -203,6 +203,9 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	start := time.Now()
+	if err := f.makeOut(); err != nil {
+		return nil, err
+	}
 	cfg, err := a.evalConfig(f)
 	if err != nil {
 		return nil, err
@@ -219,16 +222,18 @@ func (a *app) measure(ctx context.Context, suite *eval.Suite, f evalFlags) (rep 
 		return nil, err
 	}
 	cfg.Open = temporaryStores(dir)
-	cache, err := a.evalEmbedder(f.embedder, f.cache)
+	cache, err := a.evalEmbedder(f.embedder, f.vectorDir())
 	if err != nil {
 		return nil, err
 	}
 	if cache != nil && (cfg.Mode.Looks() || suite.Name == eval.SuiteOpener) {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
-		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache) }
 	}
 	meter := a.meter(cfg.Purse)
+	if cfg.Embedder != nil {
+		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cache, meter.embedded) }
+	}
 	cfg.Progress = meter.progress
 	rep, err = eval.Run(ctx, cfg, suite)
 	a.endMeter(meter)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -45,6 +46,32 @@ func (f *outFlags) cacheDir() string {
 		return filepath.Join(f.out, "calls")
 	}
 	return f.calls
+}
+
+// vectorDir is the directory that keeps vectors; "" is none.
+func (f *evalFlags) vectorDir() string {
+	if f.cache == "" && f.out != "" {
+		return filepath.Join(f.out, "vectors")
+	}
+	return f.cache
+}
+
+// makeOut makes the directory of --out, and finds out before the run whether results can be written into it.
+func (f *outFlags) makeOut() error {
+	if f.out == "" {
+		return nil
+	}
+	err := os.MkdirAll(f.out, 0o777)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(f.out, ".try-"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("--out: the results could not be written: %w", err)
+	}
+	return nil
 }
 
 // evalModels fills in who answers and who judges, each before the cache of calls where there is one and it is a language model.

@@ -178,6 +178,71 @@ func TestEvalAgainstAnUnknownPrice(t *testing.T) {
 }
 
 // TestTheMeter holds what is written to a terminal and elsewhere.
+// TestTheMeterTellsOfLoading: material that takes minutes to load is seen to be loaded, and the forecast is of the questions alone.
+func TestTheMeterTellsOfLoading(t *testing.T) {
+	var screen bytes.Buffer
+	now := time.Now()
+	m := &meter{out: &screen, now: func() time.Time { return now }, begun: now, told: now}
+	for range 30 {
+		now = now.Add(time.Second)
+		m.embedded(10)
+	}
+	now = now.Add(2 * time.Second)
+	m.progress(1, 4)
+	if want := "loading: 100 texts got their vectors\nloading: 200 texts got their vectors\nloading: 300 texts got their vectors\n"; screen.String() != want {
+		t.Errorf("%q", screen.String())
+	}
+	if text := m.text(); !strings.HasSuffix(text, "25%  1 of 4 questions, about 6s left") {
+		t.Errorf("%q", text)
+	}
+	screen.Reset()
+	m = &meter{out: &screen, now: m.now, begun: now, width: func() int { return 60 }}
+	if m.embedded(0); screen.Len() > 0 {
+		t.Errorf("nothing is loaded, and it says %q", screen.String())
+	}
+	if m.embedded(7); screen.String() != "\r\x1b[Kloading: 7 texts got their vectors" {
+		t.Errorf("%q", screen.String())
+	}
+}
+
+// TestOutIsTriedFirst: a run whose results could not be kept does not begin.
+func TestOutIsTriedFirst(t *testing.T) {
+	file := evalFile(t, "file", "")
+	for _, out := range []string{file, filepath.Join(file, "below")} {
+		text, _, err := runEvalCommand(t, t.TempDir(), "locomo", "--data", talkOf(t, 2), "--embedder", "none", "--out", out)
+		if err == nil || text != "" || !strings.Contains(err.Error(), "--out: the results could not be written") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// TestVectorsAreKeptBesideTheResults: the next run of the same material makes none anew.
+func TestVectorsAreKeptBesideTheResults(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	data := talkOf(t, 3)
+	size := func() int64 {
+		list, err := filepath.Glob(filepath.Join(out, "vectors", "*.vectors"))
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%v, %v", list, err)
+		}
+		info, err := os.Stat(list[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	var sizes []int64
+	for range 2 {
+		if _, _, err := runEvalCommand(t, t.TempDir(), "locomo", "--data", data, "--mode", "rag", "--out", out); err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, size())
+	}
+	if sizes[0] == 0 || sizes[0] != sizes[1] {
+		t.Errorf("the file of vectors has %v bytes", sizes)
+	}
+}
+
 func TestTheMeter(t *testing.T) {
 	var screen bytes.Buffer
 	now := time.Now()

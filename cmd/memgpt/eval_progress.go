@@ -21,10 +21,11 @@ type meter struct {
 	out   io.Writer   // standard error
 	width func() int  // columns of the terminal; nil where it is none
 	now   func() time.Time
-	begun time.Time
 
 	mu          sync.Mutex // guards what follows
+	begun       time.Time  // of the questions
 	done, total int
+	texts       int       // that got their vectors
 	told        time.Time // when a line was written, where it is no terminal
 	open        bool      // the line stands there
 
@@ -77,11 +78,27 @@ func (m *meter) progress(done, total int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.done, m.total = done, total
+	m.tell(done == total)
+}
+
+// embedded takes in that so many more texts got their vectors. It is shown before the first question is done, since that can take
+// minutes, which tell nothing of how long the questions will take.
+func (m *meter) embedded(texts int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.texts += texts; m.total == 0 && m.texts > 0 {
+		m.begun = m.now()
+		m.tell(false)
+	}
+}
+
+// tell draws the line on a terminal. Elsewhere it writes one now and then, and at the end.
+func (m *meter) tell(end bool) {
 	if m.width != nil {
 		m.draw()
 		return
 	}
-	if now := m.now(); done == total || now.Sub(m.told) >= meterEvery {
+	if now := m.now(); end || now.Sub(m.told) >= meterEvery {
 		m.told = now
 		_, _ = io.WriteString(m.out, m.text()+"\n")
 	}
@@ -89,7 +106,7 @@ func (m *meter) progress(done, total int) {
 
 // draw writes the line over on a terminal.
 func (m *meter) draw() {
-	if m.width == nil || m.total == 0 {
+	if m.width == nil || m.total+m.texts == 0 {
 		return
 	}
 	text := m.text()
@@ -124,12 +141,12 @@ func (a *app) endMeter(m *meter) {
 // meterBar is the width of the bar in characters.
 const meterBar = 20
 
-// text is the line, of ASCII alone: a bar, questions, cost so far and what is to be expected.
+// text is the line, of ASCII alone: a bar, questions, cost so far and what is to be expected; before the first question, what is loaded.
 func (m *meter) text() string {
-	share := 0
-	if m.total > 0 {
-		share = m.done * 100 / m.total
+	if m.total == 0 {
+		return "loading: " + plural(m.texts, "text") + " got their vectors"
 	}
+	share := m.done * 100 / m.total
 	filled := share * meterBar / 100
 	text := fmt.Sprintf("[%s%s] %3d%%  %d of %d questions", strings.Repeat("#", filled), strings.Repeat(".", meterBar-filled), share, m.done, m.total)
 	left := m.total - m.done

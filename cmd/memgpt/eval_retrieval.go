@@ -69,8 +69,8 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		cfg.Embedder = cache
 	}
-	wireRetrieval(&cfg, f.ablate)
 	meter := a.meter(nil)
+	wireRetrieval(&cfg, f.ablate, meter)
 	cfg.Progress = meter.progress
 	rep, err = eval.Retrieval(ctx, cfg, files)
 	a.endMeter(meter)
@@ -78,8 +78,8 @@ func (a *app) measureRetrieval(ctx context.Context, files []string, f retrievalF
 }
 
 // wireRetrieval hands in the search that agents have, without the floor and with it, what adds vectors to a store, and
-// the variants.
-func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
+// the variants. The meter is told of vectors.
+func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool, m *meter) {
 	search := func(e tool.Embedder, off ...string) eval.NewSearch {
 		return func(s store.Store) (tool.Searcher, error) {
 			c := retrieve.Config{Index: s, Store: s, Off: off}
@@ -91,7 +91,7 @@ func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
 	}
 	cfg.Search, cfg.Shown = search(cfg.Embedder, "floor"), search(cfg.Embedder)
 	if cfg.Embedder != nil {
-		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cfg.Embedder) }
+		cfg.Index = func(ctx context.Context, s store.Store) error { return embedAll(ctx, s, cfg.Embedder, m.embedded) }
 	}
 	if !ablate {
 		return
@@ -105,15 +105,17 @@ func wireRetrieval(cfg *eval.RetrievalConfig, ablate bool) {
 }
 
 // embedAll makes all vectors of a store.
-func embedAll(ctx context.Context, s store.Store, e tool.Embedder) error {
+func embedAll(ctx context.Context, s store.Store, e tool.Embedder, told func(texts int)) error {
 	x, err := retrieve.NewIndexer(retrieve.IndexerConfig{Store: s, Embedder: e})
 	if err != nil {
 		return err
 	}
 	for more := true; more; {
-		if _, more, err = x.Some(ctx, "", ""); err != nil {
+		done := 0
+		if done, more, err = x.Some(ctx, "", ""); err != nil {
 			return err
 		}
+		told(done)
 	}
 	return nil
 }

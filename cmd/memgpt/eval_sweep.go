@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -80,7 +81,7 @@ func (a *app) runSweep(ctx context.Context, name string, f evalFlags, s sweepFla
 	if err != nil {
 		return err
 	}
-	if f.cache == "" { // the vectors are the same in all runs
+	if f.vectorDir() == "" { // the vectors are the same in all runs
 		if f.cache, err = os.MkdirTemp("", "memgpt-sweep-"); err != nil {
 			return err
 		}
@@ -249,7 +250,7 @@ func withPolicy(policy, others string) string {
 
 // sweepChart draws what each run costs against what it brings.
 func sweepChart(runs []eval.SweepRun) *chart.Chart {
-	base := runs[0].Report
+	base, low := runs[0].Report, 100.0
 	c := &chart.Chart{Title: fmt.Sprintf("%s: tokens against evidence, by policy", base.Suite), X: "tokens of all requests, a question",
 		Y:    "evidence in context, %",
 		Note: fmt.Sprintf("%s, mode %s, window %d, %d questions in each run; bars: 95 of 100 resamples", base.Model, base.Mode, base.Window, base.N)}
@@ -261,6 +262,7 @@ func sweepChart(runs []eval.SweepRun) *chart.Chart {
 			name = "combination"
 		}
 		in := r.Report.Intervals["evidence_in_context"]
+		low = min(low, r.Report.Evidence, in[0])
 		point := chart.Point{X: r.Report.Tokens, Y: r.Report.Evidence, Low: in[0], High: in[1], Label: label}
 		if i := slices.IndexFunc(c.Series, func(s chart.Series) bool { return s.Name == name }); i >= 0 {
 			c.Series[i].Points = append(c.Series[i].Points, point)
@@ -268,5 +270,6 @@ func sweepChart(runs []eval.SweepRun) *chart.Chart {
 			c.Series = append(c.Series, chart.Series{Name: name, Points: []chart.Point{point}})
 		}
 	}
+	c.YMin, c.YMax = max(0, math.Ceil(low/10)*10-10), 100 // no share is above it
 	return c
 }

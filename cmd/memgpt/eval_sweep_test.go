@@ -118,3 +118,13 @@ func TestWithPolicy(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSweepsAxisEndsAtAHundred: no share is above that, also where every run is at it, and the whiskers are on the axis.
+func TestTheSweepsAxisEndsAtAHundred(t *testing.T) {
+	for low, want := range map[float64]float64{100: 90, 63.2: 60, 60: 50, 3: 0, 0: 0} {
+		rep := &eval.Report{Evidence: 100, Intervals: map[string][2]float64{"evidence_in_context": {low, 100}}}
+		if c := sweepChart([]eval.SweepRun{{Report: rep}}); c.YMin != want || c.YMax != 100 {
+			t.Errorf("from %v: %v to %v", low, c.YMin, c.YMax)
+		}
+	}
+}

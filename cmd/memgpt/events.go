@@ -195,8 +195,14 @@ func (a *app) sayUnread(ctx context.Context, all bool) error {
 		if err != nil {
 			return err
 		}
-		if text := n.text(); text != "" {
-			a.say("what %s said unasked: %s; memgpt chat --agent %s shows it", agents[i].Name, text, agents[i].Name)
+		text, how := n.text(), ""
+		if n.unread > 0 {
+			how = fmt.Sprintf("; memgpt chat --agent %s shows it", agents[i].Name)
+		} else if n.failed > 0 {
+			how = fmt.Sprintf("; memgpt agents hook %s --retry tells it again", agents[i].Name)
+		}
+		if text != "" {
+			a.say("what %s said unasked: %s%s", agents[i].Name, text, how)
 		}
 	}
 	return err

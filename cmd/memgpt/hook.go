@@ -60,7 +60,8 @@ func (a *app) agentsHook() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "hook NAME", Short: "show an agent's hook: its secret, what waits for it and what it was not told", Args: cobra.ExactArgs(1),
 		Long: "hook shows the URL that is told what an agent says unasked, the secret by which receivers check the signature, and what\n" +
-			"waits or was given up. memgpt agents set NAME hook=URL sets it, hook=default takes it away.",
+			"waits or was given up. memgpt agents set NAME hook=URL sets it, hook=default takes it away. With --retry what waits longer for its\n" +
+			"next attempt is due now, too.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a.agentName = args[0]
 			return a.withAgent(cmd.Context(), func(agent memgpt.Agent) error {
@@ -117,8 +118,10 @@ func (a *app) showHook(ctx context.Context, agent *memgpt.Agent, asJSON bool) er
 		return writeJSON(a.out, l)
 	}
 	_, err = fmt.Fprintf(a.out, "hook    %s\nsecret  %s\n", l.URL, l.Secret)
-	if err == nil && l.Old != "" {
-		_, err = fmt.Fprintf(a.out, "        (the one before signs too until %s)\n", calendar.Format(h.Until, zone))
+	for _, s := range h.Replaced(time.Now()) {
+		if err == nil {
+			_, err = fmt.Fprintf(a.out, "        (an older one signs too until %s)\n", calendar.Format(s.Until, zone))
+		}
 	}
 	if err == nil && l.Stopped != nil {
 		_, err = fmt.Fprintf(a.out, "stopped since %s: the server answered 410 Gone; --retry starts it again\n", calendar.Format(h.Stopped, zone))
@@ -149,11 +152,11 @@ func (a *app) changeHook(ctx context.Context, agent *memgpt.Agent, rotate, retry
 		}
 		c := &store.Commit{Now: time.Now()}
 		if rotate {
-			h.Old, h.Until, h.Secret = h.Secret, c.Now.Add(oldSecretTime), hook.NewSecret()
+			h.Rotate(hook.NewSecret(), c.Now, c.Now.Add(oldSecretTime))
 		}
 		if retry {
 			h.Stopped = time.Time{}
-			if c.Sayings, err = a.failedSayings(ctx, agent, c.Now); err != nil {
+			if c.Sayings, err = a.sayingsAgain(ctx, agent, c.Now); err != nil {
 				return err
 			}
 		}
@@ -171,11 +174,22 @@ func (a *app) changeHook(ctx context.Context, agent *memgpt.Agent, rotate, retry
 	}
 }
 
-func (a *app) failedSayings(ctx context.Context, agent *memgpt.Agent, now time.Time) ([]store.Saying, error) {
-	rows, err := a.store.Sayings(ctx, store.SayingRange{Tenant: agent.Tenant, Agent: agent.ID, Hook: store.HookFailed})
-	for i := range rows {
-		s := &rows[i]
-		s.Hook, s.Next, s.First, s.Tries, s.Aside, s.Error = store.HookDue, now, time.Time{}, 0, false, ""
+// attemptTime is longer than an attempt to tell a hook: who waits longer is not being told right now.
+const attemptTime = time.Minute
+
+// sayingsAgain returns what was given up as due, from the first attempt on, and what waits for a later attempt as due now.
+func (a *app) sayingsAgain(ctx context.Context, agent *memgpt.Agent, now time.Time) (list []store.Saying, err error) {
+	rows, err := a.store.Sayings(ctx, store.SayingRange{Tenant: agent.Tenant, Agent: agent.ID})
+	for _, s := range rows {
+		switch {
+		case s.Hook == store.HookFailed:
+			s.Hook, s.Next, s.First, s.Tries, s.Aside, s.Error = store.HookDue, now, time.Time{}, 0, false, ""
+		case s.Hook == store.HookDue && s.Next.Sub(now) > attemptTime:
+			s.Next = now
+		default:
+			continue
+		}
+		list = append(list, s)
 	}
-	return rows, err
+	return list, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,8 +58,8 @@ func (a *app) takeUnseen(ctx context.Context, agent *memgpt.Agent, show func(*ho
 	if u.More > 0 {
 		a.say("(%s more that %s said unasked: memgpt log --agent %s shows all)", plural(u.More, "message"), agent.Name, agent.Name)
 	}
-	if err := show(u); err != nil {
-		return err
+	if err := show(u); err != nil { // as where a pipe was closed
+		return errors.Join(err, a.host.NotSeen(context.WithoutCancel(ctx), u))
 	}
 	return a.host.Seen(context.WithoutCancel(ctx), u)
 }

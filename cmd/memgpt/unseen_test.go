@@ -429,3 +429,50 @@ func TestHookSettings(t *testing.T) {
 		t.Errorf("the secret stays: %v", err)
 	}
 }
+
+// TestHookRetryOfWhatWaits: who has mended a server need not wait hours for the next attempt. An attempt that may be under way is
+// left alone. What events says of it leads to what helps.
+func TestHookRetryOfWhatWaits(t *testing.T) {
+	home, env := filepath.Join(t.TempDir(), "home"), speaker(t)
+	if r := command(t, home, "", env, "run", "-m", "hello"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	st, _, _ := timedStore(t, home)
+	p := &hookPlace{t: t}
+	s := p.serve("")
+	p.readSecret(good(t, home, "", "agents", "set", "default", "hook="+s.URL).err)
+	p.set(func(_ int, w http.ResponseWriter) { w.WriteHeader(503) })
+	raise(t, home, "word1")
+	if r := command(t, home, "", env, "run", "-m", "how are you?"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	change := func(f func(*store.Saying)) {
+		t.Helper()
+		row := outboxOf(t, st)[0]
+		f(&row)
+		if _, err := st.Commit(t.Context(), &store.Commit{Now: time.Now(), Sayings: []store.Saying{row}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, wait := range []time.Duration{5 * time.Hour, 25 * time.Second} {
+		change(func(row *store.Saying) { row.Next = time.Now().Add(wait) })
+		if r := good(t, home, "", "agents", "hook", "default", "--retry"); !strings.Contains(r.out, "1 wait for the hook") {
+			t.Errorf("%+v", r)
+		}
+		row := outboxOf(t, st)[0]
+		if left := time.Until(row.Next); (left > 0) != (wait < time.Minute) || row.Tries != 1 {
+			t.Errorf("of %v are left %v: %+v", wait, left, row)
+		}
+	}
+	if r := good(t, home, "", "events"); strings.Contains(r.err, "chat") || !strings.Contains(r.err, "1 wait") { // it was shown by run
+		t.Errorf("%+v", r)
+	}
+	change(func(row *store.Saying) { row.Hook = store.HookFailed })
+	if r := good(t, home, "", "events"); !strings.Contains(r.err, "agents hook default --retry") {
+		t.Errorf("%+v", r)
+	}
+	change(func(row *store.Saying) { row.Read = false })
+	if r := good(t, home, "", "events"); !strings.Contains(r.err, "memgpt chat --agent default shows it") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -97,6 +97,8 @@ type passageRow struct {
 	Key          string       `json:"-"`
 	SupersededBy string       `json:"superseded_by,omitempty"`
 	Superseded   time.Time    `json:"superseded,omitzero"`
+	Replaced     time.Time    `json:"replaced,omitzero"`
+	WasEnded     time.Time    `json:"was_ended,omitzero"`
 	Deleted      time.Time    `json:"deleted,omitzero"`
 	Cause        memgpt.Cause `json:"cause,omitzero"`
 }
