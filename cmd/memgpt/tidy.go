@@ -208,5 +208,8 @@ func (a *app) tidyShare(ctx context.Context, agent memgpt.Agent, begun time.Time
 	if errors.Is(err, host.ErrStopping) {
 		return nil
 	}
+	if over := context.Cause(ctx); err != nil && over != nil {
+		return over
+	}
 	return err
 }
