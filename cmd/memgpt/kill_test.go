@@ -31,7 +31,7 @@ const childEnv = "MEMGPT_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch mode := os.Getenv(childEnv); mode {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case "main":
 		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}, os.Getenv))
 	case "signalled":
@@ -46,6 +46,16 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+}
+
+func runTests(m *testing.M) int {
+	var err error
+	if buildDir, err = os.MkdirTemp("", "memgpt-child-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(buildDir) }()
+	return m.Run()
 }
 
 // dieAt ends the process at once when it is written.
@@ -147,9 +157,25 @@ func killThread(ctx context.Context, h *host.Host, agent memgpt.Agent, n int, mo
 	}
 }
 
+// childBinary is the program of child processes: the test binary. Under the race detector it is built once more without: a
+// process is five times as slow with it, and what runs at once in one is looked at in the packages that it is made of.
+var childBinary = sync.OnceValues(func() (string, error) {
+	if !raced {
+		return os.Executable()
+	}
+	exe := filepath.Join(buildDir, "child.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", exe, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program of child processes: %w: %s", err, out)
+	}
+	return exe, nil
+})
+
+// buildDir is where it is built; TestMain makes and removes it.
+var buildDir string
+
 // child starts the test binary as a child process.
 func child(t *testing.T, mode, home string, args ...string) *exec.Cmd {
-	exe, err := os.Executable()
+	exe, err := childBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
