@@ -267,7 +267,7 @@ func (w *linearWorld) reply(req *memgpt.Request) script.Reply {
 		return script.Say("done")
 	}
 	w.tokens++
-	lines, token := linearLines(req), fmt.Sprintf("t%d", w.tokens)
+	lines, token := linearLines(req), fmt.Sprintf("t%04d", w.tokens) // none is a part of another
 	var edit script.Reply
 	var e linearEdit
 	more := []any{"reason", "x"}
@@ -282,9 +282,6 @@ func (w *linearWorld) reply(req *memgpt.Request) script.Reply {
 		old := lines[w.rng.IntN(len(lines))]
 		e.removes = []string{old}
 		edit = script.Call("memory_replace", args("old_string", old, "new_string", token)...)
-		if slices.ContainsFunc(lines, func(l string) bool { return l != old && strings.HasPrefix(l, old) }) { // else it is found twice
-			e.removes, edit = nil, script.Call("core_memory_append", args("content", token)...)
-		}
 	default:
 		w.tally.rewrites++
 		kept := slices.Clone(lines)
