@@ -43,7 +43,8 @@ type unifiedQuery struct {
 //
 //	{"conv":…, "docs":[{"id","text","time","who","session"?}], "queries":[{"id","q","a","cat","gold":[ids of docs],"time"}]}
 //
-// Any data set in that format will do. A speaker's name that a text begins with ("Caroline: …") is taken off. Times
+// or from a file as LoCoMo, LongMemEval or MSC-Self-Instruct are published, which is recognised by its first object; both may
+// be packed by gzip. Any data set in that format will do. A speaker's name that a text begins with ("Caroline: …") is taken off. Times
 // without a zone are UTC; what can't be read as a time is none. Gold ids that no doc has are counted as faults.
 func Talks(name, path string, pooled bool) (*Suite, error) {
 	set, err := readSet(path, nil, pooled)
@@ -114,12 +115,17 @@ func decodeUnified(line []byte) (*unified, error) {
 	if err := json.Unmarshal(line, in); err != nil {
 		return nil, fmt.Errorf("it is no conversation {\"conv\",\"docs\",\"queries\"}: %w", err)
 	}
-	for i, q := range in.Queries {
+	return in, in.check()
+}
+
+// check refuses questions that ask nothing.
+func (u *unified) check() error {
+	for i, q := range u.Queries {
 		if strings.TrimSpace(q.Q) == "" {
-			return nil, fmt.Errorf("query %d is empty", i+1)
+			return fmt.Errorf("query %d is empty", i+1)
 		}
 	}
-	return in, nil
+	return nil
 }
 
 var errNoDocs = errors.New("it has no docs")

@@ -89,13 +89,10 @@ func (p *pool) lookUp() {
 	}
 }
 
-// readPools reads the lines of a file. With docs each must have some, else there are none in the result.
+// readPools reads what a file holds, in the unified or a published form. With docs each must have some, else there are none in
+// the result.
 func readPools(file string, docs bool) (pools []*pool, err error) {
-	err = readLines(file, nil, func(line []byte) error {
-		in, err := decodeUnified(line)
-		if err != nil {
-			return err
-		}
+	err = readUnified(file, func(in *unified) (err error) {
 		p := &pool{name: memgpt.CleanText(in.Conv), queries: in.Queries}
 		if p.name == "" {
 			p.name = fmt.Sprintf("store %d", len(pools)+1)

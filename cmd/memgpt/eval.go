@@ -40,7 +40,10 @@ touched. No data comes with the program: see where each suite's is to be had.
              conversations, imported; PATH is a file with one conversation a line, each of an agent of its own,
              {"conv","docs":[{"id","text","time","who","session"?}],"queries":[{"id","q","a","cat","gold":[ids],"time"}]}
              LoCoMo (CC BY-NC 4.0), LongMemEval (MIT), MemDaily (no licence stated), MADial-Bench (MIT) and
-             MSC-Self-Instruct (Apache-2.0), brought into that form
+             MSC-Self-Instruct (Apache-2.0), brought into that form; or as they are downloaded, also .gz:
+             locomo10.json of github.com/snap-research/locomo, longmemeval_s.json and longmemeval_oracle.json of
+             github.com/xiaowu0162/LongMemEval, msc_self_instruct.jsonl of huggingface.co/datasets/MemGPT/MSC-Self-Instruct
+             (dmr; it marks no evidence: utterances with half of the answer's content words count as such)
   docqa      documents of the same form, put into archival storage: XQuAD, CMRC 2018 (both CC BY-SA 4.0)
   nested-kv  the paper's key-value pairs whose values are keys (Apache-2.0); PATH is the directory with its files
   relay      the same chains in other words, from the same files
