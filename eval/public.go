@@ -26,6 +26,9 @@ func publicFormats() []publicFormat {
 		{"LoCoMo (locomo10.json)", hasKeys("conversation", "qa"), readLocomoPublic},
 		{"LongMemEval (longmemeval_s.json, longmemeval_oracle.json)", hasKeys("question_id", "haystack_sessions"), readLongMemEvalPublic},
 		{"MSC-Self-Instruct (msc_self_instruct.jsonl)", hasKeys("previous_dialogs", "self_instruct"), readMSCPublic},
+		{"XQuAD, CMRC 2018 (xquad.en.json, cmrc2018_dev.json)", isSquad, readSquad},
+		{"NQ-open (nq-open-30_total_documents_gold_at_0.jsonl)", isNQOpen, readNQOpen},
+		{"MemDaily (memdaily.json)", isMemDaily, readMemDaily},
 	}
 }
 
@@ -47,12 +50,19 @@ func knownFormats() string {
 	for _, f := range publicFormats() {
 		names = append(names, f.name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(append(names, "a directory with the two files of MADial-Bench in one language"), ", ")
 }
 
 // readUnified hands what a file holds to take: the lines of the unified format one by one, or what a published form is brought
 // into. Either may be packed by gzip. Errors name the line, or the conversation or question of a published form.
 func readUnified(file string, take func(*unified) error) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		all, err := readMADialDir(file)
+		if err != nil {
+			return fmt.Errorf("%s: read as MADial-Bench (a directory of one language): %w", file, err)
+		}
+		return takeAll(all, take)
+	}
 	first, err := firstObject(file)
 	if err != nil {
 		return err
@@ -95,6 +105,10 @@ func readPublic(file string, f publicFormat, take func(*unified) error) error {
 	if err != nil {
 		return err
 	}
+	return takeAll(all, take)
+}
+
+func takeAll(all []*unified, take func(*unified) error) error {
 	for _, in := range all {
 		if err := in.check(); err != nil {
 			return fmt.Errorf("%s: %w", in.Conv, err)

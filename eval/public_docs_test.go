@@ -205,3 +205,31 @@ func TestMADialDirBroken(t *testing.T) {
 		t.Errorf("without the dialogues it gives %v", err)
 	}
 }
+
+// TestPublicDocsAreLoaded: each form is found out by its content, packed or not.
+func TestPublicDocsAreLoaded(t *testing.T) {
+	for _, c := range []struct {
+		suite, name, data string
+		questions         int
+	}{
+		{SuiteDocQA, "xquad.en.json", ownSquad, 3}, {SuiteDocQA, "cmrc2018_dev.json", ownCMRC, 1},
+		{SuiteDocQA, "nq.jsonl", oneLineEach(ownNQ), 2}, {SuiteMemDaily, "memdaily.json", ownMemDaily, 2},
+	} {
+		for _, text := range []string{c.data, "\ufeff" + c.data, zip(c.data)} {
+			s, err := Load(c.suite, write(t, c.name, text), false)
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			asked := 0
+			for i := range s.Cases {
+				asked += len(s.Cases[i].Questions)
+			}
+			if asked != c.questions {
+				t.Errorf("%s: %d questions, want %d", c.name, asked, c.questions)
+			}
+		}
+	}
+	if _, err := Load("madial", t.TempDir(), false); err == nil || !strings.Contains(err.Error(), "MADial-Bench") {
+		t.Errorf("an empty directory: %v", err)
+	}
+}

@@ -43,8 +43,11 @@ touched. No data comes with the program: see where each suite's is to be had.
              MSC-Self-Instruct (Apache-2.0), brought into that form; or as they are downloaded, also .gz:
              locomo10.json of github.com/snap-research/locomo, longmemeval_s.json and longmemeval_oracle.json of
              github.com/xiaowu0162/LongMemEval, msc_self_instruct.jsonl of huggingface.co/datasets/MemGPT/MSC-Self-Instruct
-             (dmr; it marks no evidence: utterances with half of the answer's content words count as such)
-  docqa      documents of the same form, put into archival storage: XQuAD, CMRC 2018 (both CC BY-SA 4.0)
+             (dmr; it marks no evidence: utterances with half of the answer's content words count as such),
+             memdaily.json of github.com/nuster1128/MemSim; of MADial-Bench (github.com/hejunqing/MADial-Bench) PATH is a
+             directory with the files of one language, MADial-Bench-zh-memory.json and MADial-Bench-zh-dialogue.json
+  docqa      documents of the same form, put into archival storage: XQuAD, CMRC 2018 (both CC BY-SA 4.0); or as they are
+             downloaded: xquad.en.json, cmrc2018_dev.json, nq-open-30_total_documents_gold_at_0.jsonl.gz (the paper's)
   nested-kv  the paper's key-value pairs whose values are keys (Apache-2.0); PATH is the directory with its files
   relay      the same chains in other words, from the same files
   opener     the first message of the next session; PATH is a file of Multi-Session Chat's personas (CC BY-NC 4.0),
