@@ -92,7 +92,7 @@ func Suites() []string {
 }
 
 // Load reads the suite of that name from a path: a directory for nested-kv and relay (see [NestedKV], [Relay]), a file of
-// personas for opener (see [Opener]), a file of the unified format for all others (see [Talks], [DocQA]), which alone can
+// personas for opener (see [Opener]), a file of the unified or a published form for all others (see [Talks], [DocQA]), which alone can
 // be pooled.
 func Load(name, path string, pooled bool) (*Suite, error) { return LoadSeeded(name, path, pooled, 0) }
 
