@@ -20,18 +20,8 @@ const (
 // reachSettings say whom an agent reaches beside its user.
 func reachSettings() []setting {
 	return []setting{
-		{"messages", "on or off: whether it may write to other agents, and they to it", "off", func(a *memgpt.Agent, v string) error {
-			if v != "" && v != "on" && v != "off" {
-				return errors.New("it takes on or off")
-			}
-			a.Reach.Agents = v == "on"
-			return nil
-		}, func(a *memgpt.Agent) string {
-			if a.Reach.Agents {
-				return "on"
-			}
-			return ""
-		}},
+		switchSetting("messages", "on or off: whether it may write to other agents, and they to it",
+			func(a *memgpt.Agent) *bool { return &a.Reach.Agents }),
 		{"tags", "words under which other agents find it, as a,b", "none", func(a *memgpt.Agent, v string) error {
 			tags, err := readTags(v)
 			if err == nil {
@@ -43,6 +33,22 @@ func reachSettings() []setting {
 			func(a *memgpt.Agent) *time.Duration { return &a.Reach.Wait }, leastWait),
 		hookSetting(),
 	}
+}
+
+// switchSetting is one that is on or off; off where it isn't set.
+func switchSetting(name, about string, at func(*memgpt.Agent) *bool) setting {
+	return setting{name, about, "off", func(a *memgpt.Agent, v string) error {
+		if v != "" && v != "on" && v != "off" {
+			return errors.New("it takes on or off")
+		}
+		*at(a) = v == "on"
+		return nil
+	}, func(a *memgpt.Agent) string {
+		if *at(a) {
+			return "on"
+		}
+		return ""
+	}}
 }
 
 func readTags(v string) ([]string, error) {

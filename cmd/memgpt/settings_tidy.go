@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"time"
 
 	"memgpt"
@@ -16,18 +15,7 @@ const (
 // tidySettings say when an agent's memory is tidied in the background, and by whom.
 func tidySettings() []setting {
 	return []setting{
-		{"tidy", "on or off: whether its memory is tidied in the background", "off", func(a *memgpt.Agent, v string) error {
-			if v != "" && v != "on" && v != "off" {
-				return errors.New("it takes on or off")
-			}
-			a.Tidy.On = v == "on"
-			return nil
-		}, func(a *memgpt.Agent) string {
-			if a.Tidy.On {
-				return "on"
-			}
-			return ""
-		}},
+		switchSetting("tidy", "on or off: whether its memory is tidied in the background", func(a *memgpt.Agent) *bool { return &a.Tidy.On }),
 		countSetting("tidy_turns", "after so many turns", "8", func(a *memgpt.Agent) *int { return &a.Tidy.Turns }, 1, mostTidyTurns),
 		spanSetting("tidy_idle", "when nobody wrote for so long, as 10m", "10m",
 			func(a *memgpt.Agent) *time.Duration { return &a.Tidy.Idle }, leastTidyIdle),
