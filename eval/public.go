@@ -34,14 +34,7 @@ func publicFormats() []publicFormat {
 
 // hasKeys recognises objects that have all these keys.
 func hasKeys(keys ...string) func(map[string]json.RawMessage) bool {
-	return func(first map[string]json.RawMessage) bool {
-		for _, k := range keys {
-			if _, ok := first[k]; !ok {
-				return false
-			}
-		}
-		return true
-	}
+	return func(first map[string]json.RawMessage) bool { return hasAll(first, keys...) }
 }
 
 // knownFormats says in an error what would have been read.
