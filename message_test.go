@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"memgpt/calendar"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"memgpt"
+	"memgpt/calendar"
 )
 
 func TestPartsSurviveARoundTrip(t *testing.T) {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"memgpt/calendar"
 	"strings"
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 

@@ -3,11 +3,11 @@ package kernel
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"strconv"
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 

@@ -3,13 +3,13 @@ package kernel
 import (
 	"embed"
 	"fmt"
-	"memgpt/calendar"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"memgpt/calendar"
 	"memgpt/store"
 
 	"memgpt"

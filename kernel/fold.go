@@ -3,7 +3,6 @@ package kernel
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 

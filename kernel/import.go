@@ -3,10 +3,10 @@ package kernel
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"strconv"
 	"time"
 
+	"memgpt/calendar"
 	"memgpt/store"
 
 	"memgpt"

@@ -3,13 +3,13 @@ package kernel
 import (
 	"encoding/json"
 	"fmt"
-	"memgpt/calendar"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"memgpt"
+	"memgpt/calendar"
 )
 
 // caps bound how many tokens of one entry are shown, by the counter's encoding. What is longer is shown cut, with its id

@@ -3,10 +3,10 @@ package kernel
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"slices"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"memgpt/calendar"
 	"strings"
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 

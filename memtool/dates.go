@@ -2,10 +2,10 @@ package memtool
 
 import (
 	"fmt"
-	"memgpt/calendar"
 	"strings"
 	"time"
 
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"memgpt/calendar"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/schema"
 	"memgpt/tool"
 )

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"memgpt/calendar"
 	"strings"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/tool"
 )
 

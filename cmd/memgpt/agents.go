@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/memtool"
 	"memgpt/retrieve"
 	"memgpt/store"

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"memgpt/calendar"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/host"
 )
 

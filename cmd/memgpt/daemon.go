@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/ingest"
 )
 

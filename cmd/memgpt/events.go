@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"memgpt/calendar"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"memgpt"
+	"memgpt/calendar"
 	"memgpt/store"
 )
 
